@@ -1,0 +1,4 @@
+// Command research-loop is the referee: see package cli.
+package main
+
+func main() {}
