@@ -1,0 +1,124 @@
+package contract
+
+import (
+	"fmt"
+	"strings"
+)
+
+// page writes what a person must know before confirming. Whatever comes from
+// the draft or the machine stands in indented code blocks, where neither
+// Markdown nor HTML means anything, with hidden characters escaped.
+func page(b *strings.Builder, c *Contract, f Facts) {
+	p := &pager{b: b}
+	p.say("\n# Contract of a research-loop run\n\nThe lines above are what the program reads; this page says the same to people.\nNothing here changes during the run. A repair needs a new tag.")
+	p.block("Run", string(f.Tag), "level "+f.Level, "baseline "+f.Baseline, "frozen at "+f.Pinned)
+	p.block("Goal", strings.Split(c.Goal, "\n")...)
+	p.block("What an improvement must hold for", strings.Split(c.Population, "\n")...)
+	p.block("How a candidate is judged", judged(c)...)
+	p.block("What the author may change", c.Scope.Writable...)
+	p.block("What candidate code sees besides", orNone(c.Scope.Readable)...)
+	p.block("What is frozen", frozenLines(c, f)...)
+	p.block("How the candidate is launched", launched(c)...)
+	p.block("When the run ends", ends(c.Limits)...)
+	p.block("Exceptions", orNone(c.Exceptions)...)
+	p.block("Checked and confirmed", "sandbox: "+f.Probe, "tool: "+f.Tool,
+		"confirmed by "+f.ConfirmedBy, "how: "+f.ConfirmedHow, "at "+f.ConfirmedAt.Format(timeLayout))
+	p.say("\n## How to check this seal\n\nThe digest of the contract is the SHA-256 of this whole file:\n\n    sha256sum " + sealedName +
+		"\n\nIt must be the one that the run's records name, with sha256: before it. One\nchanged byte, here or above, and the program refuses the file.")
+}
+
+type pager struct{ b *strings.Builder }
+
+func (p *pager) say(s string) { p.b.WriteString(s + "\n") }
+
+// block writes a heading and lines that are shown as they are.
+func (p *pager) block(heading string, lines ...string) {
+	p.say("\n## " + heading + "\n")
+	for _, line := range lines {
+		p.say(strings.TrimRight("    "+visible(line), " "))
+	}
+}
+
+func orNone(list []string) []string {
+	if len(list) == 0 {
+		return []string{"none"}
+	}
+	return list
+}
+
+func judged(c *Contract) []string {
+	out := []string{
+		fmt.Sprintf("%s, %s is better", c.Metric.Name, c.Metric.Direction),
+		fmt.Sprintf("kept if it gains at least %s over the incumbent (%s)", writeNumber(c.Acceptance.MinDelta), c.Acceptance.Policy),
+	}
+	if len(c.Acceptance.TieBreakers) > 0 {
+		out = append(out, "ties are decided by "+strings.Join(c.Acceptance.TieBreakers, ", then "))
+	}
+	for _, k := range c.Constraints {
+		if k.AtMost != nil {
+			out = append(out, fmt.Sprintf("%s at most %s", k.Metric, writeNumber(*k.AtMost)))
+		}
+		if k.AtLeast != nil {
+			out = append(out, fmt.Sprintf("%s at least %s", k.Metric, writeNumber(*k.AtLeast)))
+		}
+	}
+	for _, m := range c.Secondary {
+		out = append(out, fmt.Sprintf("recorded besides: %s, %s is better", m.Name, m.Direction))
+	}
+	if c.Counterexamples != "" {
+		out = append(out, "outputs that must stay: "+c.Counterexamples)
+	}
+	return out
+}
+
+func frozenLines(c *Contract, f Facts) []string {
+	out := []string{fmt.Sprintf("%d frozen and %d readable files, each with its sums above", len(f.Frozen), len(f.Readable))}
+	out = append(out, c.Harness.Paths...)
+	if c.Specification != "" {
+		out = append(out, c.Specification)
+	}
+	for _, s := range f.Splits {
+		out = append(out, fmt.Sprintf("%s: %d cases, %s", s.Name, s.Cases, s.Digest))
+	}
+	return out
+}
+
+func launched(c *Contract) []string {
+	var out []string
+	if c.Candidate.Build != nil {
+		out = append(out, titled("build: ", c.Candidate.Build.Run)...)
+	}
+	out = append(out, titled("run ("+string(c.Candidate.Mode)+"): ", c.Candidate.Run)...)
+	out = append(out, titled("score: ", c.Evaluation.Score)...)
+	r := c.Evaluation.Resources
+	return append(out, fmt.Sprintf("each launch: %s, memory %s, %d processes, %s processors, output %s, temporary %s",
+		writeSpan(c.Evaluation.Timeout), writeSize(r.Memory), r.Pids, writeNumber(r.CPUs), writeSize(r.Output), writeSize(r.Temporary)),
+		"each arm on a split: "+writeSpan(c.Evaluation.Total))
+}
+
+// titled returns the lines of text, the first behind a title.
+func titled(title, text string) []string {
+	lines := strings.Split(text, "\n")
+	lines[0] = title + lines[0]
+	for i := range lines[1:] {
+		lines[i+1] = "  " + lines[i+1]
+	}
+	return lines
+}
+
+func ends(l Limits) []string {
+	var out []string
+	if l.Attempts > 0 {
+		out = append(out, fmt.Sprintf("after %d candidates", l.Attempts))
+	}
+	if l.Wall > 0 {
+		out = append(out, "after "+writeSpan(l.Wall)+" from the opening")
+	}
+	if l.Target != nil {
+		out = append(out, fmt.Sprintf("when the metric reaches %s on %s", writeNumber(l.Target.Value), l.Target.Split))
+	}
+	if l.OpenEnded {
+		out = append(out, "open-ended, on purpose: nothing else ends it but close")
+	}
+	return out
+}
