@@ -1,0 +1,161 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// SegmentSize is the number of attempts whose events stand in one segment.
+const SegmentSize = 100
+
+// Segment gives the name of the journal segment that iteration belongs to,
+// below the run's folder; Results gives that of the results segment.
+func Segment(iteration int) string { return fmt.Sprintf("journal/%03d.jsonl", iteration/SegmentSize) }
+
+// Results gives the name of the results segment that iteration belongs to.
+func Results(iteration int) string { return fmt.Sprintf("results/%03d.jsonl", iteration/SegmentSize) }
+
+// CorruptError is a record that cannot be what this program wrote. It is never
+// repaired: a person must look.
+type CorruptError struct {
+	// Segment is the file's name below the run's folder, Line counts from 1;
+	// 0 means the file as a whole.
+	Segment string
+	Line    int
+	Why     string
+}
+
+func (e *CorruptError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.Segment, e.Why)
+	}
+	return fmt.Sprintf("%s:%d: %s", e.Segment, e.Line, e.Why)
+}
+
+// Chain is a journal that has been read and found whole.
+type Chain struct {
+	Events []Event
+	// Head is the hash of the last line: the prev of the next one.
+	Head string
+}
+
+// ReadJournal reads a journal from its segments, keyed by name, and checks
+// every line's form and its place in the chain. An error is a *CorruptError.
+func ReadJournal(segments map[string][]byte) (Chain, error) {
+	chain := Chain{Head: ZeroHash}
+	for i, name := range slices.Sorted(maps.Keys(segments)) {
+		if name != Segment(i*SegmentSize) {
+			return Chain{}, &CorruptError{Segment: name, Why: "is not " + Segment(i*SegmentSize) + ": a segment is missing or misnamed"}
+		}
+		if err := chain.read(name, i, segments[name]); err != nil {
+			return Chain{}, err
+		}
+	}
+	if len(chain.Events) == 0 {
+		return Chain{}, &CorruptError{Segment: Segment(0), Why: "the journal is empty"}
+	}
+	return chain, nil
+}
+
+// read appends the lines of the segment with the given index to the chain.
+func (c *Chain) read(name string, index int, data []byte) error {
+	for n, text := range splitLines(data) {
+		bad := func(format string, args ...any) error {
+			return &CorruptError{Segment: name, Line: n + 1, Why: fmt.Sprintf(format, args...)}
+		}
+		if len(text) > MaxLine {
+			return bad("%d bytes, at most %d fit one line", len(text), MaxLine)
+		}
+		if text[len(text)-1] != '\n' {
+			return bad("the line has no end")
+		}
+		e, err := ParseEvent(text)
+		if err != nil {
+			return bad("%v", err)
+		}
+		if e.Seq != len(c.Events) {
+			return bad("seq %d, want %d", e.Seq, len(c.Events))
+		}
+		if e.Prev != c.Head {
+			return bad("prev is %s, the line before has %s", e.Prev, c.Head)
+		}
+		if e.Iteration/SegmentSize != index {
+			return bad("iteration %d belongs to %s", e.Iteration, Segment(e.Iteration))
+		}
+		if len(c.Events) > 0 && e.Run != c.Events[0].Run {
+			return bad("run %q, the journal is of %q", e.Run, c.Events[0].Run)
+		}
+		c.Events = append(c.Events, e)
+		c.Head = Hash(text)
+	}
+	return nil
+}
+
+// Append gives the lines of more events for the run, chained to c, and the
+// chain that holds them. The two chains share memory: go on with one of them.
+func (c Chain) Append(events ...Event) (Chain, []byte, error) {
+	if c.Head == "" {
+		c.Head = ZeroHash
+	}
+	var out bytes.Buffer
+	for _, e := range events {
+		e.Seq, e.Prev = len(c.Events), c.Head
+		text, err := e.Format()
+		if err != nil {
+			return Chain{}, nil, err
+		}
+		// What is kept is what a reader would read.
+		if e, err = ParseEvent(text); err != nil {
+			return Chain{}, nil, fmt.Errorf("event %d: %w", len(c.Events), err)
+		}
+		c.Events = append(c.Events, e)
+		c.Head = Hash(text)
+		out.Write(text)
+	}
+	return c, out.Bytes(), nil
+}
+
+// ReadResults reads the results from their segments, keyed by name, and
+// compares them with the journal that they are a projection of. An error is a
+// *CorruptError.
+func ReadResults(segments map[string][]byte, journal []Event) ([]Entry, error) {
+	want := map[string][]byte{}
+	var entries []Entry
+	for _, e := range journal {
+		f, ok := e.Data.(*Finalized)
+		if !ok {
+			continue
+		}
+		text, err := FormatEntry(f.Entry)
+		if err != nil {
+			return nil, err
+		}
+		name := Results(f.Entry.Iteration)
+		want[name] = append(want[name], text...)
+		entries = append(entries, f.Entry)
+	}
+	for name := range segments {
+		if _, ok := want[name]; !ok && len(segments[name]) > 0 {
+			return nil, &CorruptError{Segment: name, Why: "the journal knows no attempt of this segment"}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if !bytes.Equal(segments[name], want[name]) {
+			line := 1 + strings.Count(string(want[name][:differ(segments[name], want[name])]), "\n")
+			return nil, &CorruptError{Segment: name, Line: line, Why: "differs from the journal's finalized event"}
+		}
+	}
+	return entries, nil
+}
+
+// splitLines cuts data behind every newline; a rest without one is a line too.
+func splitLines(data []byte) [][]byte {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	if len(lines[len(lines)-1]) == 0 {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
