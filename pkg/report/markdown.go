@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+)
+
+// Terminal writes the report as plain text.
+func Terminal(w io.Writer, r *journal.Run, color bool) error {
+	for _, f := range facts(r) {
+		fmt.Fprintf(w, "%-22s %s\n", f[0], Line(f[1]))
+	}
+	fmt.Fprintln(w)
+	if err := Log(w, r, color); err != nil {
+		return err
+	}
+	for _, list := range lists(r) {
+		fmt.Fprintf(w, "\n%s\n", list.title)
+		for _, item := range list.items {
+			fmt.Fprintf(w, "  %s\n", Line(item))
+		}
+	}
+	fmt.Fprintf(w, "\n%s\n", Claim(r))
+	return nil
+}
+
+// Markdown writes the report as GitHub Markdown.
+func Markdown(w io.Writer, r *journal.Run) error {
+	fmt.Fprintf(w, "# Run %s\n\n%s\n\n", r.Tag, Escape(r.Contract.Goal))
+	fmt.Fprintf(w, "**%s**\n\n| | |\n|---|---|\n", Escape(Claim(r)))
+	for _, f := range facts(r) {
+		fmt.Fprintf(w, "| %s | %s |\n", f[0], Escape(f[1]))
+	}
+	fmt.Fprintf(w, "\n## What was tried\n\n| # | commit | verdict | %s | restore | took | reason |\n|---|---|---|---|---|---|---|\n", Escape(r.Contract.Metric.Name))
+	for _, h := range r.History {
+		cells := row(h, false)
+		took := ""
+		if h.Entry != nil {
+			took = duration(h.Entry.DurationSeconds)
+		}
+		cells = slices.Insert(cells, len(cells)-1, took)
+		for i := range cells {
+			cells[i] = Escape(cells[i])
+		}
+		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
+	}
+	for _, list := range lists(r) {
+		fmt.Fprintf(w, "\n## %s\n\n", list.title)
+		for _, item := range list.items {
+			fmt.Fprintf(w, "- %s\n", Escape(item))
+		}
+	}
+	return nil
+}
+
+// facts are what a report says in single lines.
+func facts(r *journal.Run) [][2]string {
+	c := r.Contract
+	out := [][2]string{
+		{"tag", r.Tag},
+		{"state", phase(r)},
+		{"population", c.Population},
+		{"frozen command", c.Evaluation.Score},
+		{"contract", string(c.Digest)},
+		{"level", c.Facts.Level + ": the supervisor ran on a machine of the author's; it protects against candidate code, not against an author with the same account"},
+		{"branch", fmt.Sprintf("%s, judged up to %s", journal.RunBranch(contract.Tag(r.Tag)), r.Tip)},
+		{"records", fmt.Sprintf("%s, %s", journal.StateBranch(contract.Tag(r.Tag)), journal.Folder(contract.Tag(r.Tag)))},
+		{"sealed", r.SealedAt.Format(time.RFC3339)},
+	}
+	if len(r.Entries) > 0 {
+		out = append(out, [2]string{"baseline", fmt.Sprintf("%s, %s", r.Entries[0].Commit, value(r.Entries[0]))})
+	}
+	if r.Incumbent.Commit != "" {
+		out = append(out, [2]string{"best commit", fmt.Sprintf("%s, %s (attempt %d)", r.Incumbent.Commit, value(r.Entries[r.Incumbent.Iteration]), r.Incumbent.Iteration)})
+	}
+	out = append(out, [2]string{"attempts", counts(r)})
+	if r.Retries > 0 {
+		out = append(out, [2]string{"lost passes", fmt.Sprintf("%d launched again", r.Retries)})
+	}
+	if len(c.Exceptions) > 0 {
+		out = append(out, [2]string{"exceptions", strings.Join(c.Exceptions, ", ")})
+	}
+	return append(out, [2]string{"remaining uncertainty", "no sealed gate and no final test: the gain is shown on cases that the author could see"})
+}
+
+// list is a titled list of a report.
+type list struct {
+	title string
+	items []string
+}
+
+// lists are the rules that were accepted and the shortcuts that were rejected.
+func lists(r *journal.Run) []list {
+	accepted := list{title: "Accepted general rules"}
+	classes := map[string]int{}
+	for _, e := range r.Candidates() {
+		if e.Status == ledger.Keep && e.Hypothesis != "" {
+			accepted.items = append(accepted.items, fmt.Sprintf("attempt %d: %s", e.Iteration, e.Hypothesis))
+		}
+		if e.Status == ledger.Invalid {
+			for _, class := range e.LeakageAudit.Classes {
+				classes[class]++
+			}
+		}
+	}
+	rejected := list{title: "Rejected shortcuts by class"}
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
+		rejected.items = append(rejected.items, fmt.Sprintf("%s: %d", class, classes[class]))
+	}
+	var out []list
+	for _, l := range []list{accepted, rejected} {
+		if len(l.items) > 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// Escape makes text safe inside a line or a table cell of GitHub Markdown: no
+// markup, no HTML, no mention, no reference, no line end.
+func Escape(s string) string {
+	var b strings.Builder
+	for _, r := range Line(s) {
+		switch {
+		case strings.ContainsRune("\\`*_{}[]()#+!|~$", r):
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case strings.ContainsRune("<>&@:", r):
+			fmt.Fprintf(&b, "&#%d;", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
