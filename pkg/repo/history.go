@@ -1,0 +1,114 @@
+package repo
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Range lists the commits that are reachable from tip and not from `from`,
+// parents before children. More than 1000 are ErrTooMany. Parents are taken
+// from the commit objects alone, so grafts and shallow files hide nothing: a
+// parent that is not there is a *MissingError.
+func (o *objects) Range(from, tip string) ([]Commit, error) {
+	if line, ok, err := o.line(from, tip); ok || err != nil {
+		return line, err
+	}
+	known := map[string]bool{}
+	err := o.walk(from, func(c Commit) bool { known[c.ID] = true; return true })
+	if err != nil {
+		return nil, err
+	}
+	return o.above(known, tip)
+}
+
+// line is the usual case of Range: a chain without merges that ends at from.
+func (o *objects) line(from, tip string) (commits []Commit, ok bool, err error) {
+	for id := tip; id != from; {
+		if len(commits) == maxRange {
+			return nil, false, nil
+		}
+		c, err := o.Commit(id)
+		if err != nil {
+			return nil, false, err
+		}
+		if len(c.Parents) != 1 {
+			return nil, false, nil
+		}
+		commits = append(commits, c)
+		id = c.Parents[0]
+	}
+	slices.Reverse(commits)
+	return commits, true, nil
+}
+
+// above lists what is reachable from tip and not known, parents first.
+func (o *objects) above(known map[string]bool, tip string) ([]Commit, error) {
+	type step struct {
+		commit Commit
+		next   int // parent to look at
+	}
+	var out []Commit
+	var stack []step
+	enter := func(id string) error {
+		if known[id] {
+			return nil
+		}
+		if known[id] = true; len(out)+len(stack) >= maxRange {
+			return fmt.Errorf("%w commits below %s: more than %d", ErrTooMany, tip, maxRange)
+		}
+		c, err := o.Commit(id)
+		stack = append(stack, step{commit: c})
+		return err
+	}
+	if err := enter(tip); err != nil {
+		return nil, err
+	}
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if top.next == len(top.commit.Parents) {
+			out = append(out, top.commit)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		top.next++
+		if err := enter(top.commit.Parents[top.next-1]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Descends says whether ancestor is tip or reachable from it.
+func (o *objects) Descends(ancestor, tip string) (bool, error) {
+	if _, err := o.Commit(ancestor); err != nil {
+		return false, err
+	}
+	found := false
+	err := o.walk(tip, func(c Commit) bool {
+		found = found || c.ID == ancestor
+		return !found
+	})
+	return found, err
+}
+
+// walk visits every commit reachable from tip once, nearest first, until visit
+// says no.
+func (o *objects) walk(tip string, visit func(Commit) bool) error {
+	seen := map[string]bool{tip: true}
+	for queue := []string{tip}; len(queue) > 0; queue = queue[1:] {
+		c, err := o.Commit(queue[0])
+		if err != nil {
+			return err
+		}
+		if !visit(c) {
+			return nil
+		}
+		for _, p := range c.Parents {
+			if !seen[p] {
+				seen[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package repo
+
+import (
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io/fs"
+	"strings"
+	"sync"
+)
+
+// source gives the raw bytes of an object by its id.
+type source interface {
+	// object returns kind ("commit", "tree", "blob", "tag") and contents. The
+	// error is a *MissingError where there is none.
+	object(id string) (kind string, data []byte, err error)
+}
+
+// objects reads commits, trees and blobs out of a source. Everything that is
+// read is hashed again. It may be used by several goroutines at once.
+type objects struct {
+	mu    sync.Mutex
+	src   source
+	width int // bytes of an id: 20 or 32
+
+	// What has been read once: objects never change, and the trees of a run
+	// share nearly all their folders.
+	commits map[string]Commit
+	trees   map[string][]treeEntry
+	cached  int // entries in trees
+}
+
+func newObjects(src source, width int) *objects {
+	return &objects{src: src, width: width, commits: map[string]Commit{}, trees: map[string][]treeEntry{}}
+}
+
+// read returns the contents of an object of a kind.
+func (o *objects) read(id, kind string) ([]byte, error) {
+	if !isID(id, o.width) {
+		return nil, fmt.Errorf("%q is not an object id of %d digits", id, 2*o.width)
+	}
+	o.mu.Lock()
+	got, data, err := o.src.object(id)
+	o.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if real := hashObject(got, data, o.width); real != id {
+		return nil, fmt.Errorf("object %s is damaged: its bytes are those of %s", id, real)
+	}
+	if got != kind {
+		return nil, fmt.Errorf("object %s is a %s, not a %s", id, got, kind)
+	}
+	return data, nil
+}
+
+// hashObject returns the id that git gives to an object.
+func hashObject(kind string, data []byte, width int) string {
+	var h hash.Hash = sha1.New()
+	if width == sha256.Size {
+		h = sha256.New()
+	}
+	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Blob returns the contents of a blob, up to 256 MiB (*SizeError above).
+func (o *objects) Blob(id string) ([]byte, error) {
+	return o.read(id, "blob")
+}
+
+// Commit returns a commit by its whole id.
+func (o *objects) Commit(id string) (Commit, error) {
+	o.mu.Lock()
+	c, ok := o.commits[id]
+	o.mu.Unlock()
+	if ok {
+		return c, nil
+	}
+	raw, err := o.read(id, "commit")
+	if err != nil {
+		return Commit{}, err
+	}
+	c, err = parseCommit(id, raw, o.width)
+	if err != nil {
+		return Commit{}, err
+	}
+	o.mu.Lock()
+	o.commits[id] = c
+	o.mu.Unlock()
+	return c, nil
+}
+
+// Tree lists the files of a commit, in the order in which they stand in its
+// tree objects; in a well-formed tree that is the order of the paths' bytes.
+// An empty folder, which git itself never writes, leaves no entry.
+func (o *objects) Tree(commit string) ([]Entry, error) {
+	c, err := o.Commit(commit)
+	if err != nil {
+		return nil, err
+	}
+	f := flattening{o: o, left: maxEntries}
+	if err := f.add(c.Tree, "", 0); err != nil {
+		return nil, fmt.Errorf("tree of commit %s: %w", commit, err)
+	}
+	return f.out, nil
+}
+
+// flattening is one walk through the trees below a tree. What is left of its
+// budget keeps a small tree that names itself over and over from filling the
+// machine.
+type flattening struct {
+	o    *objects
+	left int
+	out  []Entry
+}
+
+func (f *flattening) add(tree, prefix string, depth int) error {
+	if depth > maxDepth {
+		return fmt.Errorf("%w folders below each other: %d", ErrTooMany, depth)
+	}
+	entries, err := f.o.tree(tree)
+	if err != nil {
+		return err
+	}
+	if f.left -= len(entries) + 1; f.left < 0 {
+		return fmt.Errorf("%w entries: more than %d", ErrTooMany, maxEntries)
+	}
+	for _, e := range entries {
+		path := prefix + e.name
+		if isTree(e.mode) {
+			if err := f.add(e.id, path+"/", depth+1); err != nil {
+				return err
+			}
+			continue
+		}
+		f.out = append(f.out, Entry{Path: path, Mode: e.mode, ID: e.id})
+	}
+	return nil
+}
+
+// tree returns the entries of one tree object.
+func (o *objects) tree(id string) ([]treeEntry, error) {
+	o.mu.Lock()
+	entries, ok := o.trees[id]
+	o.mu.Unlock()
+	if ok {
+		return entries, nil
+	}
+	raw, err := o.read(id, "tree")
+	if err != nil {
+		return nil, err
+	}
+	entries, err = parseTree(raw, o.width)
+	if err != nil {
+		return nil, fmt.Errorf("tree %s: %w", id, err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cached += len(entries); o.cached > maxCached {
+		clear(o.trees)
+		o.cached = len(entries)
+	}
+	o.trees[id] = entries
+	return entries, nil
+}
+
+// File returns the contents of the file at path in a commit. The error is
+// fs.ErrNotExist where the tree has no such file; a symbolic link is none.
+func (o *objects) File(commit, path string) ([]byte, error) {
+	c, err := o.Commit(commit)
+	if err != nil {
+		return nil, err
+	}
+	names := strings.Split(path, "/")
+	tree := c.Tree
+	for i, name := range names {
+		e, err := o.lookup(tree, name)
+		if err != nil {
+			return nil, fmt.Errorf("%q in commit %s: %w", path, commit, err)
+		}
+		last := i == len(names)-1
+		switch {
+		case !last && isTree(e.mode):
+			tree = e.id
+		case last && (e.mode == ModeFile || e.mode == ModeExecutable):
+			return o.Blob(e.id)
+		default:
+			return nil, fmt.Errorf("%q in commit %s has mode %s: %w", path, commit, e.mode, fs.ErrNotExist)
+		}
+	}
+	return nil, fs.ErrNotExist
+}
+
+// lookup finds the one entry of that name; a name that stands twice is refused
+// because readers would differ on which one counts.
+func (o *objects) lookup(tree, name string) (treeEntry, error) {
+	entries, err := o.tree(tree)
+	if err != nil {
+		return treeEntry{}, err
+	}
+	var found []treeEntry
+	for _, e := range entries {
+		if e.name == name {
+			found = append(found, e)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return treeEntry{}, fs.ErrNotExist
+	case 1:
+		return found[0], nil
+	}
+	return treeEntry{}, fmt.Errorf("malformed tree %s: %q stands in it %d times", tree, name, len(found))
+}

@@ -1,0 +1,156 @@
+package repo
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// treeEntry is one entry of a raw tree object.
+type treeEntry struct {
+	mode, name, id string
+}
+
+// parseTree reads a raw tree object whose ids have width bytes. It takes every
+// name and mode that git can store, in the order they stand.
+func parseTree(raw []byte, width int) ([]treeEntry, error) {
+	var out []treeEntry
+	for len(raw) > 0 {
+		mode, rest, ok := bytes.Cut(raw, []byte{' '})
+		if !ok || len(mode) == 0 || len(mode) > 7 || strings.Trim(string(mode), "01234567") != "" {
+			return nil, fmt.Errorf("malformed tree: entry %d has no mode", len(out)+1)
+		}
+		name, rest, ok := bytes.Cut(rest, []byte{0})
+		if !ok || len(name) == 0 {
+			return nil, fmt.Errorf("malformed tree: entry %d has no name", len(out)+1)
+		}
+		if len(rest) < width {
+			return nil, fmt.Errorf("malformed tree: entry %q has no whole id", name)
+		}
+		out = append(out, treeEntry{string(mode), string(name), hex.EncodeToString(rest[:width])})
+		raw = rest[width:]
+	}
+	return out, nil
+}
+
+// encodeTree is the inverse of parseTree.
+func encodeTree(entries []treeEntry) ([]byte, error) {
+	var b bytes.Buffer
+	for _, e := range entries {
+		id, err := hex.DecodeString(e.id)
+		if err != nil {
+			return nil, fmt.Errorf("tree entry %q: id: %w", e.name, err)
+		}
+		fmt.Fprintf(&b, "%s %s\x00", e.mode, e.name)
+		b.Write(id)
+	}
+	return b.Bytes(), nil
+}
+
+// isTree says whether git takes an entry of this mode for a folder.
+func isTree(mode string) bool {
+	n, err := strconv.ParseUint(mode, 8, 32)
+	return err == nil && n&0o170000 == 0o040000
+}
+
+// parseCommit reads a raw commit object by git's own rule: the tree, then the
+// parents directly below it, then whatever else, then an empty line.
+func parseCommit(id string, raw []byte, width int) (Commit, error) {
+	c := Commit{ID: id}
+	head, message, _ := bytes.Cut(raw, []byte("\n\n"))
+	c.Message = string(message)
+	lines := strings.Split(string(head), "\n")
+	tree, ok := strings.CutPrefix(lines[0], "tree ")
+	if !ok || !isID(tree, width) {
+		return c, fmt.Errorf("malformed commit %s: it names no tree", id)
+	}
+	c.Tree = tree
+	lines = lines[1:]
+	for len(lines) > 0 && strings.HasPrefix(lines[0], "parent ") {
+		parent := strings.TrimPrefix(lines[0], "parent ")
+		if !isID(parent, width) {
+			return c, fmt.Errorf("malformed commit %s: parent %q", id, parent)
+		}
+		c.Parents = append(c.Parents, parent)
+		lines = lines[1:]
+	}
+	for _, line := range lines {
+		if rest, ok := strings.CutPrefix(line, "author "); ok && c.Author == "" {
+			c.Author, _ = splitPerson(rest)
+		}
+		if rest, ok := strings.CutPrefix(line, "committer "); ok && c.Time.IsZero() {
+			_, c.Time = splitPerson(rest)
+		}
+	}
+	return c, nil
+}
+
+// splitPerson takes "name <address> seconds zone" apart.
+func splitPerson(s string) (who string, when time.Time) {
+	end := strings.LastIndexByte(s, '>')
+	if end < 0 {
+		return s, time.Time{}
+	}
+	stamp := strings.Fields(s[end+1:])
+	if len(stamp) == 0 {
+		return s[:end+1], time.Time{}
+	}
+	seconds, err := strconv.ParseInt(stamp[0], 10, 64)
+	if err != nil || seconds < 0 || seconds > 1<<40 {
+		return s[:end+1], time.Time{}
+	}
+	return s[:end+1], time.Unix(seconds, 0).UTC()
+}
+
+// isID says whether s is a whole object id of width bytes.
+func isID(s string, width int) bool {
+	return len(s) == 2*width && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// parseStatus reads `git status --porcelain=v1 -z --no-renames`.
+func parseStatus(out []byte) ([]string, error) {
+	var paths []string
+	for len(out) > 0 {
+		record, rest, ok := bytes.Cut(out, []byte{0})
+		if !ok || len(record) < 4 || record[2] != ' ' {
+			return nil, fmt.Errorf("git status printed %q", record)
+		}
+		paths = append(paths, string(record[3:]))
+		out = rest
+	}
+	return paths, nil
+}
+
+// parseBatchHeader reads the first line of an answer of `git cat-file --batch`.
+func parseBatchHeader(line string) (id, kind string, size int64, err error) {
+	f := strings.Fields(line)
+	switch {
+	case len(f) == 2 && f[1] == "missing":
+		return f[0], "", 0, &MissingError{ID: f[0]}
+	case len(f) == 3:
+		size, err = strconv.ParseInt(f[2], 10, 64)
+		if err == nil && size >= 0 {
+			return f[0], f[1], size, nil
+		}
+	}
+	return "", "", 0, fmt.Errorf("git cat-file printed %q", line)
+}
+
+// versionLine matches what `git version` prints, whatever the vendor adds.
+const versionLine = `^git version (\d+)\.(\d+)`
+
+// parseVersion reads `git version`.
+func parseVersion(out string) (major, minor int, err error) {
+	m := regexp.MustCompile(versionLine).FindStringSubmatch(out)
+	if m == nil {
+		return 0, 0, fmt.Errorf("git version printed %q", out)
+	}
+	major, err1 := strconv.Atoi(m[1])
+	minor, err2 := strconv.Atoi(m[2])
+	return major, minor, errors.Join(err1, err2)
+}
