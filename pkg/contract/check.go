@@ -195,11 +195,14 @@ func (k *checker) commands() {
 	}
 }
 
-// words returns the words of a command that may be paths in the repository.
+// words returns the words of a command that may be paths in the repository:
+// those with a slash or a dot.
 func words(command string) []string {
 	var out []string
 	for _, word := range strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \n;&|<>()'\"=", r) }) {
-		out = append(out, strings.TrimPrefix(word, "./"))
+		if strings.ContainsAny(word, "/.") {
+			out = append(out, strings.TrimPrefix(word, "./"))
+		}
 	}
 	return out
 }
@@ -222,8 +225,8 @@ func (k *checker) caseRegions() []region {
 		}
 	}
 	return append(out,
-		region{tree(".research-loop"), ".research-loop, where the contract stands"},
-		region{tree(".github"), ".github, where the workflows stand"})
+		region{tree(".research-loop"), ".research-loop"},
+		region{tree(".github"), ".github"})
 }
 
 // frozenRegions are the regions of all that Frozen names.
@@ -256,11 +259,16 @@ func (k *checker) scope() {
 	}
 }
 
+// reaches refuses the pattern n if it meets a region.
 func (k *checker) reaches(n *node, protected []region, deed string) {
+	var hit []string
 	for _, region := range protected {
 		if slices.ContainsFunc(region.patterns, func(p string) bool { return overlap(n.text, p) }) {
-			k.bad(n, deed+" "+visible(shorten(region.what))+": "+shown(n.text)+" reaches it", "narrow the pattern, or move the files apart")
+			hit = append(hit, visible(shorten(region.what)))
 		}
+	}
+	if len(hit) > 0 {
+		k.bad(n, deed+" "+strings.Join(hit, ", ")+": "+shown(n.text)+" reaches it", "narrow the pattern, or move the files apart")
 	}
 }
 
@@ -285,7 +293,7 @@ func (k *checker) generated() {
 			k.bad(n, "policy snapshot wants from, the frozen folder that fills it", "add from: a folder that harness.paths covers")
 		case policy != string(GeneratedSnapshot) && policy != "" && from != nil:
 			k.bad(from, "from belongs to policy snapshot only", "delete it")
-		case from != nil && !k.c.Frozen(from.text+"/x"):
+		case from != nil && k.root.get("harness", "paths") != nil && !k.c.Frozen(from.text+"/x"):
 			k.bad(from, shown(from.text)+" is not frozen", "let harness.paths cover it: "+from.text+"/**")
 		}
 	}

@@ -50,16 +50,10 @@ func (f *Faults) write(b *strings.Builder, fault Fault, lines [][]byte) {
 	}
 	fmt.Fprintf(b, ": %s: %s\n", fault.Path, fault.Message)
 	if 0 < fault.Line && fault.Line <= len(lines) {
-		margin := len(fmt.Sprint(fault.Line + 1))
+		margin := len(fmt.Sprint(fault.Line))
 		line, caret := window(lines[fault.Line-1], fault.Column)
 		fmt.Fprintf(b, "  %*d | %s\n", margin, fault.Line, line)
-		switch {
-		case fault.Column > 0:
-			fmt.Fprintf(b, "  %*s | %s^\n", margin, "", strings.Repeat(" ", caret))
-		case fault.Line < len(lines):
-			next, _ := window(lines[fault.Line], 0)
-			fmt.Fprintf(b, "  %*d | %s\n", margin, fault.Line+1, next)
-		}
+		fmt.Fprintf(b, "  %*s | %s^\n", margin, "", strings.Repeat(" ", caret))
 	}
 	if fault.Fix != "" {
 		fmt.Fprintf(b, "  fix: %s\n", fault.Fix)

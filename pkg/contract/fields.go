@@ -9,6 +9,7 @@ const (
 	table                // a mapping from environment names to text
 	prose                // text for people
 	command              // text for a shell
+	value                // the value of an environment variable
 	raw                  // any text; stands in the seal only
 	label                // the name of a metric
 	program              // the name of a program on PATH

@@ -37,7 +37,7 @@ func (f *field) wants() string {
 	case whole:
 		return "a whole number"
 	case number:
-		return "a number"
+		return "a finite decimal number"
 	case truth:
 		return "true or false"
 	case span:
@@ -63,18 +63,30 @@ func (f *field) about() string {
 	return f.wants()
 }
 
-// cure is the fix of a value that is wrong.
-func (f *field) cure() string {
-	if f.doc == "" || f.kind == object {
-		return ""
+// cure is the fix of a value y that is wrong in itself.
+func (f *field) cure(y *yaml.Node) string {
+	digits := y.Kind == yaml.ScalarNode && wholeShape.MatchString(y.Value)
+	switch {
+	case f.kind == span && digits:
+		return "write the unit, such as " + shorten(y.Value) + "s"
+	case f.kind == truth && slices.Contains([]string{"yes", "on", "y"}, strings.ToLower(y.Value)):
+		return "write true"
+	case f.kind == truth && slices.Contains([]string{"no", "off", "n"}, strings.ToLower(y.Value)):
+		return "write false"
+	case f.kind == size && digits:
+		return "write the unit, such as " + shorten(y.Value) + "MiB"
+	case (f.kind == whole || f.kind == number) && y.Tag == "!!str" && numberShape.MatchString(y.Value):
+		return "write it without quotes"
+	case f.textual() && y.Kind == yaml.ScalarNode && y.Tag != "!!str" && y.Tag != "!!null":
+		return "put it in quotes: " + shown(y.Value)
 	}
-	return f.name + ": " + f.about()
+	return ""
 }
 
 // textual reports whether any text could be a value of f.
 func (f *field) textual() bool {
 	switch f.kind {
-	case prose, command, raw, label, program, revision, commit, file, folder, pattern, host, regex, slug:
+	case prose, command, value, raw, label, program, revision, commit, file, folder, pattern, host, regex, slug:
 		return true
 	}
 	return false
@@ -111,6 +123,8 @@ func (n *node) convert(y *yaml.Node) string {
 		return badText(n.text)
 	case raw:
 		return ""
+	case value:
+		return badCharacters(n.text)
 	case choice:
 		return n.field.badChoice(n.text)
 	case span:
@@ -165,6 +179,10 @@ func badText(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "the text is empty"
 	}
+	return badCharacters(s)
+}
+
+func badCharacters(s string) string {
 	if len(s) > maxText {
 		return fmt.Sprintf("the text has %d bytes, at most %d are allowed", len(s), maxText)
 	}
@@ -225,6 +243,9 @@ func (n *node) convertRegex() string {
 	re, err := regexp.Compile(n.text)
 	if err != nil {
 		return "not an RE2 expression: " + visible(strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	if n.field.name == "pattern" && re.MatchString("") {
+		return "the expression matches the empty text, and so every log"
 	}
 	n.regex = re
 	return ""

@@ -29,8 +29,7 @@ type node struct {
 	number       float64 // numbers
 	truth        bool
 	regex        *regexp.Regexp
-	names        []string // of a table, sorted
-	children     []*node  // of an object in the order of its fields, of a list or table in theirs
+	children     []*node // of an object in the order of its fields, of a list or table in theirs
 }
 
 // get returns the child of an object called name, or nil.
@@ -76,6 +75,13 @@ func (n *node) float() *float64 {
 	return &n.number
 }
 
+func (n *node) expression() *regexp.Regexp {
+	if n == nil {
+		return nil
+	}
+	return n.regex
+}
+
 // strings returns the texts of a list.
 func (n *node) strings() []string {
 	var out []string
@@ -97,7 +103,7 @@ func (r *reader) read(f *field, y *yaml.Node, path string) *node {
 	case y.Kind == yaml.AliasNode:
 		return nil // refused already
 	case y.Kind == yaml.ScalarNode && y.Tag == "!!null" && f.kind != object:
-		r.at(y, path, "has no value, want "+f.wants(), f.cure())
+		r.at(y, path, "has no value, want "+f.wants(), "write one, or delete the key")
 		return nil
 	case f.kind == object:
 		ok = r.object(n, y)
@@ -167,7 +173,12 @@ func (r *reader) pairs(n *node, y *yaml.Node) map[string]*yaml.Node {
 			r.at(key, n.path, fmt.Sprintf("%s is set twice, first on line %d", shown(key.Value), lines[key.Value]), "keep one of them")
 		case !slices.Contains(known, key.Value):
 			lines[key.Value] = key.Line
-			r.at(key, n.path, "unknown key "+shown(key.Value)+r.suggest(key.Value, known), "known keys are "+strings.Join(known, ", "))
+			hint := suggest(key.Value, known)
+			fix := ""
+			if hint == "" {
+				fix = "known keys are " + strings.Join(known, ", ")
+			}
+			r.at(key, n.path, "unknown key "+shown(key.Value)+hint, fix)
 		default:
 			lines[key.Value] = key.Line
 			values[key.Value] = value
@@ -177,31 +188,31 @@ func (r *reader) pairs(n *node, y *yaml.Node) map[string]*yaml.Node {
 }
 
 // suggest is the end of a message about the unknown key.
-func (r *reader) suggest(key string, known []string) string {
+func suggest(key string, known []string) string {
 	if hint := didYouMean(key, known); hint != "" {
 		return hint
 	}
-	if home := homeOf(key, draftFields(), ""); home != "" {
-		return "; it belongs below " + home
+	switch homes := homesOf(key, draftFields(), ""); len(homes) {
+	case 0:
+		return ""
+	case 1:
+		return "; it belongs below " + homes[0]
+	default:
+		return "; it stands below " + strings.Join(homes, " and ")
 	}
-	return ""
 }
 
-// homeOf returns the path of the only object that knows key, or "".
-func homeOf(key string, fields []field, path string) string {
-	found := ""
+// homesOf returns the paths of the objects that know key.
+func homesOf(key string, fields []field, path string) []string {
+	var homes []string
 	for _, f := range fields {
+		at := strings.TrimPrefix(path+"."+f.name, ".")
 		if slices.Contains(f.names(), key) {
-			found = strings.TrimPrefix(path+"."+f.name, ".")
+			homes = append(homes, at)
 		}
-		if below := homeOf(key, f.fields, path+"."+f.name); below != "" {
-			if found != "" {
-				return ""
-			}
-			found = below
-		}
+		homes = append(homes, homesOf(key, f.fields, at)...)
 	}
-	return found
+	return homes
 }
 
 const maxItems = 1000
@@ -247,9 +258,8 @@ func (r *reader) table(n *node, y *yaml.Node) bool {
 		return false
 	}
 	lines := map[string]int{}
-	item := &field{kind: raw}
 	for i := 0; i+1 < len(y.Content); i += 2 {
-		key, value := y.Content[i], y.Content[i+1]
+		key := y.Content[i]
 		path := n.path + "." + keyName(key)
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
@@ -263,8 +273,7 @@ func (r *reader) table(n *node, y *yaml.Node) bool {
 		if problem, fix := badVariable(key.Value); problem != "" {
 			r.at(key, path, problem, fix)
 		}
-		if child := r.read(item, value, path); child != nil {
-			child.field = &field{name: key.Value, kind: raw}
+		if child := r.read(&field{name: key.Value, kind: value}, y.Content[i+1], path); child != nil {
 			n.children = append(n.children, child)
 		}
 	}
@@ -301,9 +310,6 @@ func (r *reader) scalar(n *node, y *yaml.Node) bool {
 		n.truth = y.Value == "true"
 	case k == whole, k == number, k == truth, y.Tag != "!!str":
 		problem = "want " + n.field.wants() + ", got " + describe(y)
-		if y.Tag != "!!str" && n.field.textual() {
-			problem += "; put text in quotes"
-		}
 	default:
 		n.text = y.Value
 		problem = n.convert(y)
@@ -312,7 +318,7 @@ func (r *reader) scalar(n *node, y *yaml.Node) bool {
 		problem = n.bounds()
 	}
 	if problem != "" {
-		r.at(y, n.path, problem, n.field.cure())
+		r.at(y, n.path, problem, n.field.cure(y))
 	}
 	return problem == ""
 }
@@ -329,13 +335,13 @@ func describe(y *yaml.Node) string {
 	case y.Tag == "!!null":
 		return "nothing"
 	case y.Tag == "!!int":
-		return "the whole number " + shown(y.Value)
+		return "the whole number " + visible(shorten(y.Value))
 	case y.Tag == "!!float":
-		return "the number " + shown(y.Value)
+		return "the number " + visible(shorten(y.Value))
 	case y.Tag == "!!bool":
 		return y.Value
 	case y.Tag == "!!timestamp":
-		return "the date " + shown(y.Value)
+		return "the date " + visible(shorten(y.Value))
 	}
 	return "the text " + shown(y.Value)
 }

@@ -10,7 +10,7 @@ import (
 // Markdown nor HTML means anything, with hidden characters escaped.
 func page(b *strings.Builder, c *Contract, f Facts) {
 	p := &pager{b: b}
-	p.say("\n# Contract of a research-loop run\n\nThe lines above are what the program reads; this page says the same to people.\nNothing here changes during the run. A repair needs a new tag.")
+	p.say("\n# Contract of a research-loop run\n\nThe lines above are what the program reads; this page says what people need to know.\nNothing here changes during the run. A repair needs a new tag.")
 	p.block("Run", string(f.Tag), "level "+f.Level, "baseline "+f.Baseline, "frozen at "+f.Pinned)
 	p.block("Goal", strings.Split(c.Goal, "\n")...)
 	p.block("What an improvement must hold for", strings.Split(c.Population, "\n")...)
@@ -90,10 +90,13 @@ func launched(c *Contract) []string {
 	}
 	out = append(out, titled("run ("+string(c.Candidate.Mode)+"): ", c.Candidate.Run)...)
 	out = append(out, titled("score: ", c.Evaluation.Score)...)
+	if len(c.Candidate.Toolchains) > 0 {
+		out = append(out, "with "+strings.Join(c.Candidate.Toolchains, ", "))
+	}
 	r := c.Evaluation.Resources
-	return append(out, fmt.Sprintf("each launch: %s, memory %s, %d processes, %s processors, output %s, temporary %s",
+	return append(out, fmt.Sprintf("each launch: at most %s, memory %s, %d processes, %s processors, output %s, temporary %s",
 		writeSpan(c.Evaluation.Timeout), writeSize(r.Memory), r.Pids, writeNumber(r.CPUs), writeSize(r.Output), writeSize(r.Temporary)),
-		"each arm on a split: "+writeSpan(c.Evaluation.Total))
+		"each arm on a split: at most "+writeSpan(c.Evaluation.Total))
 }
 
 // titled returns the lines of text, the first behind a title.

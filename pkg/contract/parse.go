@@ -159,9 +159,7 @@ func (n *node) evaluation() Evaluation {
 		Environment: map[string]string{},
 		Requires:    n.get("requires").strings(),
 	}
-	if re := n.get("extract", "regex"); re != nil {
-		e.Extract.Regex = re.regex
-	}
+	e.Extract.Regex = n.get("extract", "regex").expression()
 	for _, variable := range n.get("environment").items() {
 		e.Environment[variable.field.name] = variable.text
 	}
@@ -181,7 +179,7 @@ func (n *node) constraint() Constraint {
 	return Constraint{Metric: n.get("metric").string(), AtMost: n.get("at_most").float(), AtLeast: n.get("at_least").float()}
 }
 
-func (n *node) redaction() Redaction { return Redaction{Pattern: n.get("pattern").regex} }
+func (n *node) redaction() Redaction { return Redaction{Pattern: n.get("pattern").expression()} }
 
 func (n *node) acceptance() Acceptance {
 	a := Acceptance{Policy: n.get("policy").string(), TieBreakers: n.get("tie_breakers").strings()}

@@ -23,7 +23,6 @@ const (
 type reader struct {
 	lines  []string // of the source
 	faults []Fault
-	marks  []string // paths that bear the mark of a guess
 }
 
 func (r *reader) add(f Fault) { r.faults = append(r.faults, f) }
@@ -46,13 +45,13 @@ func (r *reader) document(source []byte, most int) *yaml.Node {
 		r.add(Fault{Line: 1, Column: 1, Path: "$", Message: "the document is empty"})
 		return nil
 	case err != nil:
-		r.syntax(err)
+		r.syntax(source, err)
 		return nil
 	}
 	if err := decoder.Decode(&second); err == nil {
 		r.add(Fault{Line: second.Line, Column: second.Column, Path: "$", Message: "a second document begins here, only one is allowed"})
 	} else if !errors.Is(err, io.EOF) {
-		r.syntax(err)
+		r.syntax(source, err)
 	}
 	root := first.Content[0]
 	if !r.plain(root, "$", 0) {
@@ -109,30 +108,77 @@ var (
 	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 )
 
-// syntax turns an error of the YAML library into a Fault. It knows the line at
-// best, and that may be the one before: the Fault has no column, so that two
-// lines are shown.
-func (r *reader) syntax(err error) {
-	parts := yamlLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
-	if parts == nil {
-		parts = []string{"", "", err.Error()}
+// syntax turns an error of the YAML library into a Fault.
+func (r *reader) syntax(source []byte, err error) {
+	message, line := problem(err)
+	if exact := r.whereBroken(source, message); exact > 0 {
+		line = exact
 	}
-	line, _ := strconv.Atoi(parts[1])
-	fault := Fault{Line: min(max(line, 1), len(r.lines)), Path: "$", Message: "not YAML: " + visible(parts[2])}
-	if anchor := yamlAnchor.FindStringSubmatch(parts[2]); anchor != nil {
+	line = min(max(line, 1), len(r.lines))
+	text := r.lines[line-1]
+	fault := Fault{Line: line, Column: 1 + len(text) - len(strings.TrimLeft(text, " ")), Path: "$", Message: "not YAML: " + visible(message)}
+	switch anchor := yamlAnchor.FindStringSubmatch(message); {
+	case anchor != nil:
 		fault.Message, fault.Fix = "anchors and aliases are not allowed", "write the value out, or put text that begins with * in quotes"
-		for i, text := range r.lines {
-			if at := strings.Index(text, "*"+anchor[1]); at >= 0 {
-				fault.Line, fault.Column = i+1, utf8.RuneCountInString(text[:at])+1
-				break
-			}
+		if at := strings.Index(text, "*"+anchor[1]); at >= 0 {
+			fault.Column = utf8.RuneCountInString(text[:at]) + 1
 		}
+	case strings.HasSuffix(message, "<document start>"):
+		fault.Message, fault.Fix = "nothing may stand behind the end of the document", "delete it"
 	}
 	r.add(fault)
 }
 
+// problem returns the message of an error of the YAML library and the line
+// that it names, or 0.
+func problem(err error) (string, int) {
+	parts := yamlLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
+	if parts == nil {
+		return err.Error(), 0
+	}
+	line, _ := strconv.Atoi(parts[1]) // no line: 0
+	return parts[2], line
+}
+
+// whereBroken returns the line at which the document stops being YAML, or 0
+// for a long one. The library names the line before, or the one where the
+// surrounding mapping begins; so ever shorter beginnings of the document are
+// read until the problem is gone.
+func (r *reader) whereBroken(source []byte, message string) int {
+	const most = 500
+	if len(r.lines) > most || len(source) > maxDraft/4 {
+		return 0
+	}
+	end := len(source)
+	for line := len(r.lines); line > 0; line-- {
+		end = bytes.LastIndexByte(source[:end], '\n')
+		if end < 0 {
+			return line
+		}
+		if got, _ := problem(allDocuments(source[:end+1])); got != message {
+			return line
+		}
+	}
+	return 0
+}
+
+var errNone = errors.New("yaml: none")
+
+// allDocuments returns the first error in source, or errNone.
+func allDocuments(source []byte) error {
+	decoder := yaml.NewDecoder(bytes.NewReader(source))
+	for {
+		var y yaml.Node
+		if err := decoder.Decode(&y); errors.Is(err, io.EOF) {
+			return errNone
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
 // plain refuses, below y, whatever YAML has beyond mappings, lists and
-// scalars. It takes the mark of a guess off and notes it.
+// scalars. Tags are taken off, so that the value is checked all the same.
 func (r *reader) plain(y *yaml.Node, path string, depth int) bool {
 	if depth > maxDepth {
 		r.at(y, path, fmt.Sprintf("nested deeper than %d levels", maxDepth), "")
@@ -162,11 +208,12 @@ func (r *reader) special(y *yaml.Node, path string) {
 	case y.Style&yaml.TaggedStyle == 0:
 	case y.Tag == Inferred:
 		r.at(y, path, "still bears "+Inferred+": it is a guess that nobody has confirmed", "check the value, then delete "+Inferred)
-		r.marks = append(r.marks, path)
-		y.Tag, y.Style = "", y.Style&^yaml.TaggedStyle
-		y.Tag = y.ShortTag()
 	default:
 		r.at(y, path, "the tag "+shown(y.Tag)+" is not allowed", "delete it")
+	}
+	if y.Style&yaml.TaggedStyle != 0 {
+		y.Tag, y.Style = "", y.Style&^yaml.TaggedStyle
+		y.Tag = y.ShortTag()
 	}
 	if y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 && y.Kind == yaml.ScalarNode && !r.oneLine(y) {
 		r.at(y, path, "the text runs over several lines without a sign", "put it in quotes, or write >- before it; check that list items line up")
