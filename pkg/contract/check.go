@@ -268,7 +268,7 @@ func (k *checker) reaches(n *node, protected []region, deed string) {
 		}
 	}
 	if len(hit) > 0 {
-		k.bad(n, deed+" "+strings.Join(hit, ", ")+": "+shown(n.text)+" reaches it", "narrow the pattern, or move the files apart")
+		k.bad(n, deed+" "+listing(hit)+": "+shown(n.text)+" reaches it", "narrow the pattern, or move the files apart")
 	}
 }
 

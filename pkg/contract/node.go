@@ -249,7 +249,24 @@ func (r *reader) list(n *node, y *yaml.Node) bool {
 		}
 		n.children = append(n.children, item)
 	}
-	return true
+	return r.fewPatterns(n)
+}
+
+// mostPatterns bounds what a list of patterns stands for, since every one is
+// compared with every other.
+const mostPatterns = 256
+
+func (r *reader) fewPatterns(n *node) bool {
+	count := 0
+	for _, item := range n.children {
+		if item.field.kind == pattern {
+			count += len(expand(item.text))
+		}
+	}
+	if count > mostPatterns {
+		r.add(Fault{Line: n.line, Column: n.column, Path: n.path, Message: fmt.Sprintf("the list stands for %d patterns, at most %d are allowed", count, mostPatterns)})
+	}
+	return count <= mostPatterns
 }
 
 func (r *reader) table(n *node, y *yaml.Node) bool {

@@ -143,8 +143,8 @@ var refusals = []struct {
 	{"baseline: HEAD", "baseline: HEAD\nbaseline: HEAD", []string{`7:1 $: "baseline" is set twice, first on line 6`}},
 	{"baseline: HEAD", "? [a]\n: b", []string{`6:3 $: a key must be text, got a list`}},
 	{"exceptions: []", "exceptions: []\n---\ngoal: x", []string{`42:1 $: a second document begins here, only one is allowed`}},
-	{"exceptions: []", "exceptions: []\n...\ngoal: x", []string{`43:1 $: nothing may stand behind the end of the document`}},
-	{"exceptions: []", "exceptions: []\n...\n[", []string{`43:1 $: nothing may stand behind the end of the document`}},
+	{"exceptions: []", "exceptions: []\n...\ngoal: x", []string{`43:1 $: not YAML: the document has ended before this`}},
+	{"exceptions: []", "exceptions: []\n...\n[", []string{`43:1 $: not YAML: the document has ended before this`}},
 	{"# The contract", "%TAG ! x\n---\n#", []string{`1:1 $: YAML directives are not allowed`}},
 	{"baseline: HEAD", "baseline:\tHEAD", []string{`6:10 $: a tab`}},
 	{"baseline: HEAD", "baseline: HEAD\r", []string{`6:15 $: a carriage return`}},
@@ -243,6 +243,8 @@ var refusals = []struct {
 		`9:52 $.scope.writable[5]: the pattern "[z-a]" is not closed or has an empty or turned range`,
 		`9:61 $.scope.writable[6]: the pattern "[]a]" is not closed or has an empty or turned range`,
 		`9:69 $.scope.writable[7]: the pattern "{a/b,c}" has / * or [ inside braces`}},
+	{"writable: [corrector/**]", "writable: ['{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}1', '{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}2', '{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}3', '{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}4', x]", []string{
+		`9:13 $.scope.writable: the list stands for 257 patterns, at most 256 are allowed`}},
 	{"writable: [corrector/**]", "writable: ['{a,b}{a,b}{a,b}{a,b}{a,b}{a,b,c}']", []string{
 		`9:14 $.scope.writable[0]: the pattern "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b,c}" stands for too many patterns, write them out`}},
 
@@ -423,4 +425,29 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("opened %+v\nparsed %+v", s.Contract, c)
 		}
 	})
+}
+
+// TestParseHostileSizes gives Parse what grows faster than its source.
+func TestParseHostileSizes(t *testing.T) {
+	patterns := strings.Repeat("'**/{a,b}*{c,d}*{e,f}/**/x', ", 900)
+	for name, draft := range map[string]string{
+		"keys":     strings.Repeat("k: 1\n", 50_000),
+		"braces":   "a: " + strings.Repeat("{a: ", 9000),
+		"question": strings.Repeat("? ", 100_000),
+		"dashes":   strings.Repeat("- ", 100_000),
+		"anchors":  strings.Repeat("&a ", 80_000),
+		"line":     "goal: " + strings.Repeat("x", 250_000),
+		"escapes":  `goal: "` + strings.Repeat(`\n`, 120_000) + `"`,
+		"patterns": "harness: {paths: [" + patterns + "z]}\nscope: {writable: [" + strings.ReplaceAll(patterns, "x'", "y'") + "z]}",
+		"break":    strings.Repeat("goal: ["+strings.Repeat("a, ", 30)+"]\n", 140) + "x: 'a' b\n" + strings.Repeat("goal: [a]\n", 140),
+	} {
+		start := time.Now()
+		_, err := Parse("contract.yml", []byte(draft))
+		if err == nil || len(err.Error()) > 64<<10 {
+			t.Errorf("%s: %.100v", name, err)
+		}
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("%s took %v", name, d)
+		}
+	}
 }

@@ -124,7 +124,7 @@ func (r *reader) syntax(source []byte, err error) {
 			fault.Column = utf8.RuneCountInString(text[:at]) + 1
 		}
 	case strings.HasSuffix(message, "<document start>"):
-		fault.Message, fault.Fix = "nothing may stand behind the end of the document", "delete it"
+		fault.Message, fault.Fix = "not YAML: the document has ended before this", "delete it, or put it in quotes"
 	}
 	r.add(fault)
 }
@@ -145,8 +145,8 @@ func problem(err error) (string, int) {
 // surrounding mapping begins; so ever shorter beginnings of the document are
 // read until the problem is gone.
 func (r *reader) whereBroken(source []byte, message string) int {
-	const most = 500
-	if len(r.lines) > most || len(source) > maxDraft/4 {
+	const mostLines, mostBytes = 300, 32 << 10
+	if len(r.lines) > mostLines || len(source) > mostBytes {
 		return 0
 	}
 	end := len(source)

@@ -48,17 +48,15 @@ func (t *treeChecker) which(keep func(string) bool) []string {
 }
 
 // some names a few of paths for a message.
-func some(paths []string) string {
+func some(paths []string) string { return listing(each(paths, shown)) }
+
+// listing names a few of a list.
+func listing(names []string) string {
 	const few = 3
-	var names []string
-	for _, p := range paths[:min(few, len(paths))] {
-		names = append(names, shown(p))
+	if len(names) <= few {
+		return strings.Join(names, ", ")
 	}
-	text := strings.Join(names, ", ")
-	if len(paths) > few {
-		text += fmt.Sprintf(" and %d more", len(paths)-few)
-	}
-	return text
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
 func (t *treeChecker) writable() {
