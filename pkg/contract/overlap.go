@@ -112,9 +112,9 @@ func badClass(part string) bool {
 	return false
 }
 
-// usualTest reports whether name is what tests and fixtures are usually
+// testName reports whether name is what tests and fixtures are usually
 // called, as a folder or, where last, as a file.
-func usualTest(name string, last bool) bool {
+func testName(name string, last bool) bool {
 	switch strings.ToLower(name) {
 	case "test", "tests", "testdata", "__tests__", "fixture", "fixtures", "__fixtures__", "__mocks__", "__snapshots__", "spec", "specs":
 		return true
@@ -131,7 +131,7 @@ func namesTest(p string) bool {
 		parts := strings.Split(strings.TrimSuffix(one, "/"), "/")
 		for i, part := range parts {
 			last := i == len(parts)-1 && !strings.HasSuffix(one, "/")
-			if part != "**" && (usualTest(fill(part, ""), last) || usualTest(fill(part, "x"), last)) {
+			if part != "**" && (testName(fill(part, ""), last) || testName(fill(part, "x"), last)) {
 				return true
 			}
 		}
@@ -155,10 +155,10 @@ func fill(part, star string) string {
 	return b.String()
 }
 
-// testPath reports whether a part of path is a usual name of tests or
-// fixtures.
-func testPath(path string) bool {
+// UsualTest reports whether path is what tests and fixtures are usually
+// called: a file such as a_test.go, or anything in a folder such as testdata.
+func UsualTest(path string) bool {
 	parts := strings.Split(path, "/")
-	return slices.ContainsFunc(parts[:len(parts)-1], func(part string) bool { return usualTest(part, false) }) ||
-		usualTest(parts[len(parts)-1], true)
+	return slices.ContainsFunc(parts[:len(parts)-1], func(part string) bool { return testName(part, false) }) ||
+		testName(parts[len(parts)-1], true)
 }

@@ -89,12 +89,12 @@ func FuzzOverlap(f *testing.F) {
 func TestUsualTests(t *testing.T) {
 	for _, path := range []string{"a/tests/b", "test/x", "Testdata/x", "a_test.go", "x/test_a.py", "a/b.spec.ts", "a.test.js", "conftest.py", "src/FooTest.java",
 		"__tests__/a.js", "fixtures/a", "spec/a.rb", "a/a_spec.rb", "x/tests.py"} {
-		if !testPath(path) {
+		if !UsualTest(path) {
 			t.Errorf("%q is not seen as a test", path)
 		}
 	}
 	for _, path := range []string{"latest.java", "contest/a.go", "testing.go", "attest/b", "src/spectrum.go", "a/protest.py", "inspect/a", "test_", "src/test"} {
-		if path != "src/test" && testPath(path) {
+		if path != "src/test" && UsualTest(path) {
 			t.Errorf("%q is seen as a test", path)
 		}
 	}
@@ -138,6 +138,7 @@ func TestCheckPaths(t *testing.T) {
 		{"answers", draft, without("evaluation/counterexamples/answers"), `32:18 $.counterexamples: the baseline has no file below "evaluation/counterexamples/answers/"`},
 		{"generated", draft, append(slices.Clone(good), "build/x"), `12:14 $.scope.generated[0].path: launches would write over files of the baseline: "build/x"`},
 		{"from", draft, without("evaluation/cache"), `13:45 $.scope.generated[1].from: the baseline has no frozen file below "evaluation/cache"`},
+		{"no scorer", draft, without("evaluation/score.py"), `21:10 $.evaluation.score: the baseline has no file "evaluation/score.py"`},
 		{"scorer", edited(t, "evaluation/score.py", "./tools/score.py"), append(slices.Clone(good), "tools/score.py"), `21:10 $.evaluation.score: the scorer's file "tools/score.py" is not frozen`},
 	} {
 		faults := Locate("contract.yml", []byte(c.draft), mustParse(t, c.draft).CheckPaths(c.paths))

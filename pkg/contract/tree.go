@@ -65,7 +65,7 @@ func (t *treeChecker) writable() {
 		field := fmt.Sprintf("$.scope.writable[%d]", i)
 		hits := t.which(func(path string) bool { return clean(path) && match(p, path) })
 		any = any || len(hits) > 0
-		if tests := slices.DeleteFunc(slices.Clone(hits), func(path string) bool { return !testPath(path) }); len(tests) > 0 {
+		if tests := slices.DeleteFunc(slices.Clone(hits), func(path string) bool { return !UsualTest(path) }); len(tests) > 0 {
 			t.bad(field, "the author could change tests or fixtures: "+shown(p)+" covers "+some(tests), "name the files of the code, or move tests and code apart")
 		}
 		if frozen := slices.DeleteFunc(slices.Clone(hits), func(path string) bool { return !t.c.Frozen(path) && !t.c.Readable(path) }); len(frozen) > 0 {
@@ -122,8 +122,12 @@ func (t *treeChecker) generated() {
 // scorer looks for files that the scorer's command names.
 func (t *treeChecker) scorer() {
 	for _, word := range words(t.c.Evaluation.Score) {
-		if slices.Contains(t.paths, word) && !t.c.Frozen(word) {
+		there := slices.ContainsFunc(t.paths, func(path string) bool { return inside(word, path) })
+		switch frozen := t.c.Frozen(word); {
+		case slices.Contains(t.paths, word) && !frozen:
 			t.bad("$.evaluation.score", "the scorer's file "+shown(word)+" is not frozen", "let harness.paths cover it")
+		case frozen && !there:
+			t.bad("$.evaluation.score", "the baseline has no file "+shown(word), "check it against git ls-files")
 		}
 	}
 }
