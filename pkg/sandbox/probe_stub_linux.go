@@ -1,0 +1,5 @@
+package sandbox
+
+const probeName = "/research-loop-probe"
+
+func runProbe(args []string) int { return 2 }
