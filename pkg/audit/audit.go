@@ -1,0 +1,251 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Entry is one file of a flattened tree. Path holds the raw bytes of the tree
+// object with slashes, Mode is git's octal mode, such as "100644".
+type Entry struct{ Path, Mode, ID string }
+
+// Commit is one commit of a push with its flattened tree.
+type Commit struct {
+	ID, Message string
+	Parents     []string
+	Tree        []Entry
+}
+
+// Blobs gives the raw bytes of a blob by its object id. It may be asked for
+// the same id again. An error makes the candidate invalid, never a skip.
+type Blobs interface {
+	Blob(id string) ([]byte, error)
+}
+
+// Scope says what the contract allows for a slash path; *contract.Contract is
+// one. Frozen wins over Writable.
+type Scope interface {
+	Writable(path string) bool
+	Readable(path string) bool
+	Frozen(path string) bool
+	Generated(path string) bool
+}
+
+// Case is one input with the answer that is expected of it.
+type Case struct{ ID, Input, Answer string }
+
+// Input is everything that Check looks at.
+type Input struct {
+	Scope         Scope // nil: nothing is writable
+	Blobs         Blobs
+	Baseline      []Entry // the sealed baseline: what stands there is not news
+	Incumbent     []Entry // nil: the baseline
+	Candidate     []Entry // nil: the tree of the last commit
+	Commits       []Commit
+	Recorded      string // the recorded tip that the first commit must stand on; "" is not checked
+	Specification string
+	Cases         []Case
+	Names         []string // benchmark, fixture and harness names that must not appear
+	Numbers       []string // the contract's seeds and thresholds
+	Gate          bool     // the run has a sealed gate
+}
+
+// Check audits a candidate: the shape of its commits, the tree of its tip, and
+// the message and tree of every commit below it. Missing trailers are no
+// finding. It never panics, whatever the bytes.
+func Check(in Input) Report {
+	if n := len(in.Commits); in.Candidate == nil && n > 0 {
+		in.Candidate = in.Commits[n-1].Tree
+	}
+	if in.Incumbent == nil {
+		in.Incumbent = in.Baseline
+	}
+	// A small neighbourhood of the change shows whether there is anything to
+	// weigh; only then is the rest of the baseline read for novelty.
+	report, partial := check(in, nearBytes)
+	if partial && (len(report.Findings) > 0 || len(report.Notes) > 0) {
+		report, _ = check(in, farBytes)
+	}
+	return report
+}
+
+// check is Check with a bound on the bytes of the baseline that are read for
+// novelty; partial says that the bound cut something off.
+func check(in Input, bytes int) (r Report, partial bool) {
+	a := newAudit(in, bytes)
+	tip := a.tree(in.Candidate)
+	found := a.run(tip)
+	own := map[identity]bool{}
+	for _, f := range found {
+		own[identify(f)] = true
+	}
+	a.inherit(found)
+	found = append(found, checkShape(in)...)
+	for _, c := range in.Commits[:min(len(in.Commits), maxCommits)] {
+		found = append(found, stamp(a.message(c), c.ID)...)
+		if sameTree(c.Tree, in.Candidate) {
+			continue
+		}
+		for _, f := range a.run(a.tree(c.Tree)) {
+			if !own[identify(f)] {
+				f.Commit = c.ID
+				found = append(found, f)
+			}
+		}
+	}
+	return Report{Findings: tidy(found), Notes: a.noteList()}, a.novel.partial
+}
+
+// audit holds what all trees of one Check share.
+type audit struct {
+	in     Input
+	info   information
+	novel  *novelty
+	cases  *caseIndex
+	budget *budget
+	chance float64 // bits by which some case matches some line by luck
+	blobs  map[string]blob
+	memo   map[change]*file // a file and what its rules found, by change
+	notes  map[string]bool
+}
+
+func newAudit(in Input, bytes int) *audit {
+	a := &audit{in: in, info: newInformation(), budget: newBudget(), blobs: map[string]blob{}, memo: map[change]*file{}, notes: map[string]bool{}}
+	if in.Scope == nil {
+		a.in.Scope = closed{}
+	}
+	a.novel = a.readBaseline(bytes)
+	a.cases = newCaseIndex(in.Cases, a.info, a.novel)
+	lines := 1
+	for _, f := range a.tree(in.Candidate).files {
+		lines += f.added
+	}
+	a.chance = math.Log2(float64(lines) * float64(len(in.Cases)+1))
+	return a
+}
+
+// closed is the scope of a contract that is not there.
+type closed struct{}
+
+func (closed) Writable(string) bool  { return false }
+func (closed) Readable(string) bool  { return false }
+func (closed) Frozen(string) bool    { return false }
+func (closed) Generated(string) bool { return false }
+
+// run applies every rule to one tree.
+func (a *audit) run(t *tree) []Finding {
+	var found []Finding
+	for _, r := range rules {
+		if r.tree != nil {
+			found = append(found, r.name(r.tree(t))...)
+		}
+	}
+	for _, f := range t.files {
+		if !f.done {
+			f.found, f.done = a.runFile(f), true
+		}
+		found = append(found, f.found...)
+	}
+	for _, r := range rules {
+		if r.total != nil {
+			found = append(found, r.name(r.total(t))...)
+		}
+	}
+	return append(found, a.budget.findings(t)...)
+}
+
+func (a *audit) runFile(f *file) []Finding {
+	var found []Finding
+	for _, r := range rules {
+		if r.file != nil {
+			found = append(found, r.name(r.file(f))...)
+		}
+		found = append(found, r.name(f.match(r.patterns))...)
+	}
+	return append(found, a.weighRuns(f)...)
+}
+
+// inherit marks what the incumbent has as well.
+func (a *audit) inherit(found []Finding) {
+	if len(found) == 0 || sameTree(a.in.Incumbent, a.in.Baseline) {
+		return
+	}
+	old := map[identity]bool{}
+	for _, f := range a.run(a.tree(a.in.Incumbent)) {
+		old[identify(f)] = true
+	}
+	for i, f := range found {
+		found[i].Inherited = old[identify(f)]
+	}
+}
+
+// identity is what makes two findings of different trees the same finding.
+// Lines move, so they are not part of it.
+type identity struct {
+	class, path, id string
+	severity        Severity
+}
+
+func identify(f Finding) identity {
+	return identity{f.Class, f.Path, f.Case, f.Severity}
+}
+
+func stamp(found []Finding, commit string) []Finding {
+	for i := range found {
+		found[i].Commit = commit
+	}
+	return found
+}
+
+// note records a word for the report.
+func (a *audit) note(word string) { a.notes[word] = true }
+
+func (a *audit) noteList() []string {
+	var list []string
+	for word := range a.notes {
+		list = append(list, word)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// sameTree compares two flattened trees entry by entry.
+func sameTree(a, b []Entry) bool {
+	return slices.Equal(a, b)
+}
+
+// checkShape finds what is wrong with the chain of commits.
+func checkShape(in Input) []Finding {
+	var found []Finding
+	bad := func(id, format string, args ...any) {
+		found = append(found, Finding{Severity: Invalid, Commit: id, Message: fmt.Sprintf(format, args...)})
+	}
+	if n := len(in.Commits); n > maxCommits {
+		bad(in.Commits[n-1].ID, "%d commits are pushed at once, at most %d are one candidate", n, maxCommits)
+	}
+	parent := in.Recorded
+	for _, c := range in.Commits {
+		switch {
+		case len(c.Parents) == 0:
+			bad(c.ID, "the commit is a root: it stands on nothing")
+		case len(c.Parents) > 1:
+			bad(c.ID, "the commit is a merge of %d parents", len(c.Parents))
+		case parent != "" && c.Parents[0] != parent:
+			bad(c.ID, "the commit stands on %s, not on %s", short(c.Parents[0]), short(parent))
+		}
+		parent = c.ID
+	}
+	return ruleShape.name(found)
+}
+
+// stem cuts an English ending, so that "dashes" and "dash" are one word.
+func stem(word string) string {
+	for _, end := range []string{"ing", "edly", "ies", "es", "ed", "ly", "s"} {
+		if len(word) > len(end)+3 && strings.HasSuffix(word, end) {
+			return strings.TrimSuffix(word, end)
+		}
+	}
+	return word
+}

@@ -1,0 +1,39 @@
+package audit
+
+// weighRuns gives each run to the first rule that takes it. A run that stands
+// in the specification becomes a note, or a finding where there is no gate.
+func (a *audit) weighRuns(f *file) []Finding {
+	var found []Finding
+	for _, r := range f.findRuns() {
+		for _, rule := range rules {
+			if rule.run == nil {
+				continue
+			}
+			severity, holds := rule.run(a, r)
+			if !holds {
+				continue
+			}
+			if r.origin == inSpec {
+				found = append(found, a.scenario(f, r.line, r.field.owner.id)...)
+				break
+			}
+			finding := f.at(r.line, severity, r.describe())
+			finding.Case = r.field.owner.id
+			found = append(found, rule.name([]Finding{finding})...)
+			break
+		}
+	}
+	return found
+}
+
+// scenario answers for text that would be a finding if the specification did
+// not state it.
+func (a *audit) scenario(f *file, line int, id string) []Finding {
+	if a.in.Gate {
+		a.note(SpecScenario)
+		return nil
+	}
+	finding := f.at(line, Review, "the change spells out case "+id+", which the specification states")
+	finding.Case = id
+	return ruleSpecScenario.name([]Finding{finding})
+}

@@ -1,0 +1,173 @@
+package audit
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// file is one changed text file: what was added to it, cut and read.
+type file struct {
+	a       *audit
+	change  change
+	path    string
+	family  family
+	before  string
+	lines   []string
+	isAdded []bool // by line, from 0
+	added   int    // added lines that are not blank
+	tokens  []token
+	code    string   // the added lines with comments blanked, a line a line
+	spans   []folded // constant expressions among the tokens
+	streams []stream
+	// literals are the readings of whole strings; plainLine and line count the
+	// case atoms of a line as it stands, and in its richest reading.
+	literals  []literalStream
+	plainLine map[lineID]int
+	perLine   map[int32]map[int32]int
+	runs      []run
+
+	done  bool
+	found []Finding
+}
+
+func newFile(a *audit, c change, before, after string) *file {
+	f := &file{a: a, change: c, path: c.path, family: familyOf(c.path), before: before}
+	f.lines = splitLines(after)
+	f.isAdded = addedLines(splitLines(before), f.lines)
+	for i, line := range f.lines {
+		if f.isAdded[i] && strings.TrimSpace(line) != "" {
+			f.added++
+		}
+	}
+	if f.added == 0 {
+		return f
+	}
+	if f.family.code {
+		f.tokens = scan(f.family, after, f.isAddedLine)
+		f.spans = foldConstants(f.tokens)
+	}
+	f.code = f.blankComments()
+	return f
+}
+
+// isAddedLine says whether a line, counted from 1, was added.
+func (f *file) isAddedLine(line int) bool {
+	return line >= 1 && line <= len(f.isAdded) && f.isAdded[line-1]
+}
+
+func splitLines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, "\r")
+	}
+	return lines
+}
+
+// addedLines marks the lines of after that before does not hold as often. A
+// line that only moved is not news.
+func addedLines(before, after []string) []bool {
+	left := make(map[string]int, len(before))
+	for _, line := range before {
+		left[line]++
+	}
+	added := make([]bool, len(after))
+	for i, line := range after {
+		if left[line] > 0 {
+			left[line]--
+		} else {
+			added[i] = true
+		}
+	}
+	return added
+}
+
+// blankComments gives the added lines, the others empty, without comments.
+func (f *file) blankComments() string {
+	var b strings.Builder
+	tokens := f.tokens
+	for i, line := range f.lines {
+		for len(tokens) > 0 && tokens[0].line < i+1 {
+			tokens = tokens[1:]
+		}
+		if f.isAdded[i] {
+			text := line
+			for _, t := range tokens {
+				if t.line > i+1 {
+					break
+				}
+				if t.kind == commentKind {
+					text = strings.Replace(text, t.text, strings.Repeat(" ", len(t.text)), 1)
+				}
+			}
+			b.WriteString(text)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// lineAt gives the line, from 1, of a position in code.
+func lineAt(code string, pos int) int {
+	return 1 + strings.Count(code[:pos], "\n")
+}
+
+// pattern is a regular expression over the code of added lines.
+type pattern struct {
+	severity Severity
+	re       *regexp.Regexp
+	message  string // what the match does
+	comments bool   // look at comments instead
+	prose    bool   // look at files of prose too
+}
+
+// match applies patterns. A review pattern is silent where the file had a
+// match before; an invalid one weakens to review where the very same text
+// stood there.
+func (f *file) match(list []pattern) []Finding {
+	var found []Finding
+	for _, p := range list {
+		text := f.code
+		if p.comments {
+			text = f.commentText()
+		}
+		if !f.family.code && !p.prose && !p.comments {
+			continue
+		}
+		for _, at := range p.re.FindAllStringIndex(text, 64) {
+			severity := p.severity
+			if severity == Review && p.re.MatchString(f.before) {
+				break
+			}
+			if strings.Contains(f.before, text[at[0]:at[1]]) {
+				severity = Review
+			}
+			found = append(found, Finding{Severity: severity, Path: f.path, Line: lineAt(text, at[0]), Message: p.message})
+		}
+	}
+	return found
+}
+
+// commentText is the comments of the added lines, a line a line.
+func (f *file) commentText() string {
+	byLine := make([]string, len(f.lines))
+	for _, t := range f.tokens {
+		if t.kind == commentKind {
+			byLine[t.line-1] += " " + t.text
+		}
+	}
+	return strings.Join(byLine, "\n")
+}
+
+// at makes a finding at a line of the file.
+func (f *file) at(line int, severity Severity, message string) Finding {
+	return Finding{Severity: severity, Path: f.path, Line: line, Message: message}
+}
+
+// strings lists the string tokens.
+func (f *file) strings() []token {
+	return slices.DeleteFunc(slices.Clone(f.tokens), func(t token) bool { return t.kind != stringKind })
+}

@@ -1,0 +1,220 @@
+package audit
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// field is the input or the answer of a case as atoms.
+type field struct {
+	owner    *caseText
+	answer   bool
+	atoms    []atom
+	ids      []int32
+	bits     []float64 // less what many cases share
+	raw      float64   // sum of the bits before that
+	words    bool      // not only numbers
+	squeezed string
+	shared   bool // other cases have the same text: a class label
+}
+
+func (fd *field) name() string {
+	if fd.answer {
+		return "answer"
+	}
+	return "input"
+}
+
+// caseText is a case made ready for comparison.
+type caseText struct {
+	id      string
+	index   int
+	in, out field
+	need    []int // atoms of the input that are no vocabulary of the baseline
+}
+
+// gram is where two atoms stand in a row: field.ids[pos] and the next.
+type gram struct {
+	field *field
+	pos   int32
+}
+
+// caseIndex finds cases by what they are made of.
+type caseIndex struct {
+	list    []*caseText
+	vocab   map[string]int32
+	atoms   []atom  // by id
+	df      []int32 // cases that hold the atom, by id
+	grams   map[uint64][]gram
+	whole   map[string][]*field   // by squeezed text
+	prefix  map[string][]*field   // by its first bytes
+	single  map[int32][]*field    // fields of one atom
+	keyed   map[int32][]*caseText // by the rarest needed atom
+	holders map[int32][]*caseText // by any rare atom of the input
+	bytes   int
+}
+
+// id gives an atom's number in the vocabulary of the cases, or -1.
+func (x *caseIndex) id(text string) int32 {
+	if id, ok := x.vocab[text]; ok {
+		return id
+	}
+	return -1
+}
+
+func newCaseIndex(cases []Case, info information, n *novelty) *caseIndex {
+	x := &caseIndex{
+		vocab: map[string]int32{}, grams: map[uint64][]gram{}, whole: map[string][]*field{}, prefix: map[string][]*field{},
+		single: map[int32][]*field{}, keyed: map[int32][]*caseText{}, holders: map[int32][]*caseText{},
+	}
+	for i, c := range cases {
+		if x.bytes += len(c.Input) + len(c.Answer); x.bytes > maxCaseBytes {
+			break
+		}
+		t := &caseText{id: c.ID, index: i}
+		x.fill(&t.in, t, c.Input, false, info)
+		x.fill(&t.out, t, c.Answer, true, info)
+		x.list = append(x.list, t)
+		x.count(t)
+	}
+	for _, t := range x.list {
+		x.weigh(&t.in, info)
+		x.weigh(&t.out, info)
+		x.enter(&t.in)
+		x.enter(&t.out)
+		x.enterGuards(t, n)
+	}
+	return x
+}
+
+func (x *caseIndex) fill(fd *field, owner *caseText, text string, answer bool, info information) {
+	*fd = field{owner: owner, answer: answer, atoms: atoms(text), squeezed: squeeze(text)}
+	for _, a := range fd.atoms {
+		id, ok := x.vocab[a.text]
+		if !ok {
+			id = int32(len(x.atoms))
+			x.vocab[a.text] = id
+			x.atoms = append(x.atoms, a)
+			x.df = append(x.df, 0)
+		}
+		fd.ids = append(fd.ids, id)
+		fd.words = fd.words || !a.num
+	}
+	fd.raw = info.atoms(fd.atoms)
+}
+
+// count adds a case to the frequency of each of its atoms.
+func (x *caseIndex) count(t *caseText) {
+	ids := slices.Concat(t.in.ids, t.out.ids)
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		x.df[id]++
+	}
+}
+
+// weigh lowers the bits of an atom by the share of cases that hold it: an atom
+// of every case identifies none. Sets of three cases or fewer say nothing.
+func (x *caseIndex) weigh(fd *field, info information) {
+	fd.bits = make([]float64, len(fd.ids))
+	n := math.Log(float64(len(x.list)))
+	for i, id := range fd.ids {
+		fd.bits[i] = info.atom(fd.atoms[i])
+		if df := x.df[id]; df > 1 && len(x.list) > 3 {
+			fd.bits[i] *= math.Max(0, 1-math.Log(float64(df))/n)
+		}
+	}
+}
+
+// enter makes a field findable by two atoms in a row, as a whole, and by its
+// atom if it has one.
+func (x *caseIndex) enter(fd *field) {
+	for i := 0; i+1 < len(fd.ids); i++ {
+		key := gramKey(fd.ids[i], fd.ids[i+1])
+		if list := x.grams[key]; len(list) < maxPostings {
+			x.grams[key] = append(list, gram{fd, int32(i)})
+		}
+	}
+	if len(fd.ids) == 1 {
+		x.single[fd.ids[0]] = capped(x.single[fd.ids[0]], fd)
+	}
+	if fd.squeezed == "" {
+		return
+	}
+	for _, other := range x.whole[fd.squeezed] {
+		if other.owner != fd.owner && other.answer == fd.answer {
+			other.shared, fd.shared = true, true
+		}
+	}
+	x.whole[fd.squeezed] = capped(x.whole[fd.squeezed], fd)
+	if len(fd.squeezed) >= minSplit {
+		key := fd.squeezed[:minSplit]
+		x.prefix[key] = append(x.prefix[key], fd)
+	}
+}
+
+// maxPostings is how many places a pair of atoms may have and still point at
+// one; maxSame is how many equal fields are kept apart. What more cases share
+// has next to no bits.
+const (
+	maxPostings = 256
+	maxSame     = 16
+)
+
+func capped(list []*field, fd *field) []*field {
+	if len(list) < maxSame {
+		list = append(list, fd)
+	}
+	return list
+}
+
+// seeds are the places of two atoms in a row, or nil where they are too many
+// to mean anything.
+func (x *caseIndex) seeds(a, b int32) []gram {
+	if a < 0 || b < 0 {
+		return nil
+	}
+	if list := x.grams[gramKey(a, b)]; len(list) < maxPostings {
+		return list
+	}
+	return nil
+}
+
+func gramKey(a, b int32) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
+
+// rareBits is what an atom must have to point at a case.
+const rareBits = 7
+
+// maxNeed is the longest input that a guard is expected to spell out.
+const maxNeed = 60
+
+// enterGuards makes a case findable by the atoms that a guard would hold.
+func (x *caseIndex) enterGuards(t *caseText, n *novelty) {
+	key, rarest := int32(-1), int32(math.MaxInt32)
+	for i, a := range t.in.atoms {
+		id := t.in.ids[i]
+		if a.num || !n.vocab[a.text] && len(a.text) > 1 {
+			t.need = append(t.need, i)
+			if x.df[id] < rarest {
+				key, rarest = id, x.df[id]
+			}
+		}
+		if t.in.bits[i] >= rareBits && !n.known(a.text) && !slices.Contains(t.in.ids[:i], id) {
+			x.holders[id] = append(x.holders[id], t)
+		}
+	}
+	if len(t.need) > 0 && len(t.need) <= maxNeed {
+		x.keyed[key] = append(x.keyed[key], t)
+	}
+}
+
+// text joins atoms with blanks, as novelty holds them.
+func (x *caseIndex) text(ids []int32) string {
+	var b strings.Builder
+	b.WriteByte(' ')
+	for _, id := range ids {
+		b.WriteString(x.atoms[id].text)
+		b.WriteByte(' ')
+	}
+	return b.String()
+}

@@ -1,0 +1,163 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// novelty knows what is not news: the text of the sealed baseline, as far as
+// it is no frozen file (those hold the cases), and of the specification.
+type novelty struct {
+	base, spec           string          // atoms joined by blanks
+	baseTight, specTight string          // squeezed
+	vocab                map[string]bool // words of the baseline, parts of its identifiers too
+	partial              bool            // not all of the baseline was read
+}
+
+// known says that a word stands in the baseline or in the specification.
+func (n *novelty) known(word string) bool {
+	return n.vocab[word] || strings.Contains(n.spec, " "+word+" ")
+}
+
+// origin says where a text already stands.
+type origin uint8
+
+const (
+	nowhere origin = iota
+	inSpec
+	inBaseline
+)
+
+// of finds atoms, joined by blanks, in the baseline or in the specification.
+func (n *novelty) of(run string) origin {
+	switch {
+	case strings.Contains(n.base, run):
+		return inBaseline
+	case strings.Contains(n.spec, run):
+		return inSpec
+	}
+	return nowhere
+}
+
+// ofTight is of for squeezed text.
+func (n *novelty) ofTight(text string) origin {
+	switch {
+	case strings.Contains(n.baseTight, text):
+		return inBaseline
+	case strings.Contains(n.specTight, text):
+		return inSpec
+	}
+	return nowhere
+}
+
+// readBaseline reads up to limit bytes of the baseline, what lies nearest to
+// the changes first.
+func (a *audit) readBaseline(limit int) *novelty {
+	n := &novelty{vocab: map[string]bool{}}
+	var base, tight strings.Builder
+	for _, e := range a.nearest() {
+		b := a.blob(e.ID)
+		if b.err != nil || b.kind != plainText && b.kind != badEncoding {
+			continue
+		}
+		if limit -= len(b.text); limit < 0 {
+			n.partial = true
+			break
+		}
+		n.learn(b.text, &base)
+		tight.WriteString(squeeze(b.text))
+		tight.WriteByte(' ')
+	}
+	n.base, n.baseTight = base.String(), tight.String()
+	var spec strings.Builder
+	join(&spec, atoms(a.in.Specification))
+	n.spec, n.specTight = spec.String(), squeeze(a.in.Specification)
+	return n
+}
+
+// nearest orders the readable baseline: changed files, then files of their
+// folders, then the rest, each by path.
+func (a *audit) nearest() []Entry {
+	list, _ := changes(a.in.Baseline, a.in.Candidate)
+	changed, near := map[string]bool{}, map[string]bool{}
+	for _, c := range list {
+		changed[c.path] = true
+		near[folder(c.path)] = true
+	}
+	rank := func(e Entry) int {
+		switch {
+		case changed[e.Path]:
+			return 0
+		case near[folder(e.Path)]:
+			return 1
+		}
+		return 2
+	}
+	var out [3][]Entry
+	for _, e := range sortedEntries(a.in.Baseline) {
+		if (e.Mode == "100644" || e.Mode == "100755") && !a.in.Scope.Frozen(e.Path) {
+			out[rank(e)] = append(out[rank(e)], e)
+		}
+	}
+	return slices.Concat(out[:]...)
+}
+
+func folder(path string) string {
+	return path[:strings.LastIndexByte(path, '/')+1]
+}
+
+// learn takes in the words of a text.
+func (n *novelty) learn(text string, b *strings.Builder) {
+	list := atoms(text)
+	join(b, list)
+	for _, x := range list {
+		n.vocab[x.text] = true
+	}
+	for _, part := range camelParts(text) {
+		n.vocab[fold(part)] = true
+	}
+}
+
+func join(b *strings.Builder, list []atom) {
+	b.WriteByte(' ')
+	for _, x := range list {
+		b.WriteString(x.text)
+		b.WriteByte(' ')
+	}
+}
+
+// camelParts gives the parts of the words in which a capital follows a small
+// letter.
+func camelParts(text string) []string {
+	var parts []string
+	for i := 1; i < len(text); i++ {
+		if text[i] < 'A' || text[i] > 'Z' || text[i-1] < 'a' || text[i-1] > 'z' {
+			continue
+		}
+		start, end := i, i+1
+		for start > 0 && isLetter(text[start-1]) {
+			start--
+		}
+		for end < len(text) && isLetter(text[end]) {
+			end++
+		}
+		parts = append(parts, splitCamel(text[start:end])...)
+		i = end
+	}
+	return parts
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func splitCamel(word string) []string {
+	var parts []string
+	start := 0
+	for i := 1; i < len(word); i++ {
+		if unicode.IsUpper(rune(word[i])) && unicode.IsLower(rune(word[i-1])) {
+			parts = append(parts, word[start:i])
+			start = i
+		}
+	}
+	return append(parts, word[start:])
+}
