@@ -23,9 +23,13 @@ type file struct {
 	// literals are the readings of whole strings; plainLine and line count the
 	// case atoms of a line as it stands, and in its richest reading.
 	literals  []literalStream
+	texts     []literalStream
 	plainLine map[lineID]int
 	perLine   map[int32]map[int32]int
+	names     map[int32][]int32
+	rows      map[rowKey]bool
 	runs      []run
+	guards    []guard
 
 	done  bool
 	found []Finding
@@ -119,9 +123,11 @@ func lineAt(code string, pos int) int {
 type pattern struct {
 	severity Severity
 	re       *regexp.Regexp
-	message  string // what the match does
-	comments bool   // look at comments instead
-	prose    bool   // look at files of prose too
+	message  string         // what the match does
+	unless   *regexp.Regexp // a match that this matches as well is harmless
+	comments bool           // look at comments instead
+	prose    bool           // look at files of prose too
+	always   bool           // the file may have had such a match before
 }
 
 // match applies patterns. A review pattern is silent where the file had a
@@ -134,18 +140,23 @@ func (f *file) match(list []pattern) []Finding {
 		if p.comments {
 			text = f.commentText()
 		}
-		if !f.family.code && !p.prose && !p.comments {
+		if f.added == 0 || !f.family.code && !p.prose && !p.comments {
 			continue
 		}
 		for _, at := range p.re.FindAllStringIndex(text, 64) {
-			severity := p.severity
-			if severity == Review && p.re.MatchString(f.before) {
-				break
+			what := text[at[0]:at[1]]
+			old := strings.Contains(f.before, what)
+			if p.unless != nil && p.unless.MatchString(what) {
+				continue
 			}
-			if strings.Contains(f.before, text[at[0]:at[1]]) {
+			if p.severity == Review && (old || !p.always && p.re.MatchString(f.before)) {
+				continue
+			}
+			severity := p.severity
+			if old {
 				severity = Review
 			}
-			found = append(found, Finding{Severity: severity, Path: f.path, Line: lineAt(text, at[0]), Message: p.message})
+			found = append(found, f.at(lineAt(text, at[0]), severity, p.message))
 		}
 	}
 	return found

@@ -32,6 +32,15 @@ type caseText struct {
 	index   int
 	in, out field
 	need    []int // atoms of the input that are no vocabulary of the baseline
+	// bits of the rare stems, of those that are news and of all
+	proseNovel, proseAll float64
+}
+
+// stemHit is a case that holds a rare stem.
+type stemHit struct {
+	c     *caseText
+	bits  float64
+	known bool
 }
 
 // gram is where two atoms stand in a row: field.ids[pos] and the next.
@@ -50,8 +59,10 @@ type caseIndex struct {
 	whole   map[string][]*field   // by squeezed text
 	prefix  map[string][]*field   // by its first bytes
 	single  map[int32][]*field    // fields of one atom
+	answers map[int32][]*field    // short answers by their last atom
 	keyed   map[int32][]*caseText // by the rarest needed atom
 	holders map[int32][]*caseText // by any rare atom of the input
+	stems   map[string][]stemHit
 	bytes   int
 }
 
@@ -66,7 +77,7 @@ func (x *caseIndex) id(text string) int32 {
 func newCaseIndex(cases []Case, info information, n *novelty) *caseIndex {
 	x := &caseIndex{
 		vocab: map[string]int32{}, grams: map[uint64][]gram{}, whole: map[string][]*field{}, prefix: map[string][]*field{},
-		single: map[int32][]*field{}, keyed: map[int32][]*caseText{}, holders: map[int32][]*caseText{},
+		single: map[int32][]*field{}, answers: map[int32][]*field{}, stems: map[string][]stemHit{}, keyed: map[int32][]*caseText{}, holders: map[int32][]*caseText{},
 	}
 	for i, c := range cases {
 		if x.bytes += len(c.Input) + len(c.Answer); x.bytes > maxCaseBytes {
@@ -84,6 +95,7 @@ func newCaseIndex(cases []Case, info information, n *novelty) *caseIndex {
 		x.enter(&t.in)
 		x.enter(&t.out)
 		x.enterGuards(t, n)
+		x.enterStems(t, n)
 	}
 	return x
 }
@@ -137,6 +149,9 @@ func (x *caseIndex) enter(fd *field) {
 	}
 	if len(fd.ids) == 1 {
 		x.single[fd.ids[0]] = capped(x.single[fd.ids[0]], fd)
+	}
+	if n := len(fd.ids); fd.answer && n > 0 && n <= 3 {
+		x.answers[fd.ids[n-1]] = capped(x.answers[fd.ids[n-1]], fd)
 	}
 	if fd.squeezed == "" {
 		return
@@ -205,6 +220,25 @@ func (x *caseIndex) enterGuards(t *caseText, n *novelty) {
 	}
 	if len(t.need) > 0 && len(t.need) <= maxNeed {
 		x.keyed[key] = append(x.keyed[key], t)
+	}
+}
+
+// enterStems makes a case findable by its rare words, in any form.
+func (x *caseIndex) enterStems(t *caseText, n *novelty) {
+	seen := map[string]bool{}
+	for _, fd := range []*field{&t.in, &t.out} {
+		for i, a := range fd.atoms {
+			w := stem(a.text)
+			if fd.bits[i] < wordBitsFloor || seen[w] {
+				continue
+			}
+			seen[w] = true
+			known := n.vocab[w] || n.vocab[a.text] || strings.Contains(n.spec, " "+w)
+			x.stems[w] = append(x.stems[w], stemHit{t, fd.bits[i], known})
+			if t.proseAll += fd.bits[i]; !known {
+				t.proseNovel += fd.bits[i]
+			}
+		}
 	}
 }
 

@@ -31,9 +31,10 @@ type piece struct {
 
 // placed is one atom of a stream.
 type placed struct {
-	id   int32 // of the case vocabulary, or -1
-	line int32
-	gap  bool // nothing runs on into it
+	id    int32 // of the case vocabulary, or -1
+	line  int32
+	gap   bool // nothing runs on into it
+	first bool // of its literal
 }
 
 // stream is the text of one kind in one reading, in the order of the source.
@@ -71,6 +72,23 @@ func (f *file) read() {
 		f.addStream(stringKind, summed, f.summedPieces())
 	}
 	f.indexLines()
+	f.indexRows()
+	f.indexNames()
+}
+
+// indexNames lists, a line, the case atoms that its identifiers spell.
+func (f *file) indexNames() {
+	f.names = map[int32][]int32{}
+	for _, t := range f.tokens {
+		if t.kind != identKind {
+			continue
+		}
+		for _, x := range atoms(t.text) {
+			if id := f.a.cases.id(x.text); id >= 0 {
+				f.names[int32(t.line)] = append(f.names[int32(t.line)], id)
+			}
+		}
+	}
 }
 
 // readKind adds the plain reading of pieces and those that undo an encoding,
@@ -142,15 +160,17 @@ func (f *file) addStream(k kind, h how, list []piece) {
 		gap := p.gap || p.line-last > maxDistance
 		last = p.line
 		if p.num {
-			s.atoms = append(s.atoms, placed{f.a.cases.id(p.text), int32(p.line), gap})
+			s.atoms = append(s.atoms, placed{f.a.cases.id(p.text), int32(p.line), gap, true})
 			continue
 		}
+		first := true
 		for _, x := range atoms(p.text) {
-			s.atoms = append(s.atoms, placed{f.a.cases.id(x.text), int32(p.line), gap})
-			gap = false
+			s.atoms = append(s.atoms, placed{f.a.cases.id(x.text), int32(p.line), gap, first})
+			gap, first = false, false
 		}
 	}
 	f.streams = append(f.streams, s)
+	f.texts = append(f.texts, literalStream{k, h, list})
 	if k == stringKind && h != summed {
 		f.literals = append(f.literals, literalStream{k, h, list})
 	}

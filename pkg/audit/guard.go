@@ -1,0 +1,234 @@
+package audit
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// guard is a line that compares with, or maps from, what a case holds.
+type guard struct {
+	c        *caseText
+	file     *file
+	line     int
+	pair     float64 // bits of input and answer if all of both is there, else 0
+	scenario bool    // the specification states both
+	fragment float64 // bits of the rare atoms of the input
+	number   float64 // bits of the rarest number among them
+	answered bool    // the answer stands beside
+}
+
+// comparison is code that asks for an operand by its value.
+var comparison = regexp.MustCompile(`[=!]=|<>|\bcase\b|\bwhen\b|\b(?:not\s+)?in\s*[\[\(\{]|["'\x60]\s+(?:not\s+)?in\b|\bis\s+["'\d]|-eq\b|-ne\b|\s=~\s|\blike\s+['"]|` +
+	`(?i:equals?(?:ignorecase|fold)?|includes|contains|starts_?with|ends_?with|has_?prefix|has_?suffix|strcmp|strncmp|memcmp|strstr|indexof|\bfind|compare|matches|match|search|fullmatch|\.test|\.eq|\.has|\bget|is_?match)\??\s*\(`)
+
+// entry is a key with its value: of a table, a map, a row of tuples.
+var entry = regexp.MustCompile(`^\s*[\(\[]?["'\x60\(\[\d][^=]*:\s|["'\x60\)\]\d]\s*:\s*["'\x60\(\[\d-]|=>|["'\x60\)\]\d]\s*\]\s*=[^=]|["'\x60\)\]]\s*,\s*["'\x60\(\[\{\d-]|->`)
+
+// row is an entry in a file of text or data.
+var row = regexp.MustCompile(`\t|->|=>|→|\||[:=]\s|,`)
+
+// within is how many lines below a guard its answer may stand.
+const within = 2
+
+// findGuards weighs every added line that compares or maps, best first.
+func (f *file) findGuards() []guard {
+	if f.guards != nil || f.added == 0 || len(f.a.cases.list) == 0 {
+		return f.guards
+	}
+	f.read()
+	best := map[*caseText]guard{}
+	compares := map[int]bool{}
+	for i, text := range strings.Split(f.code, "\n") {
+		line := i + 1
+		if len(f.perLine[int32(line)]) == 0 {
+			continue
+		}
+		if compares[line] = comparison.MatchString(text); compares[line] {
+			continue
+		}
+		if entry.MatchString(text) || f.family.prose && row.MatchString(text) {
+			f.guardLine(line, false, f.perLine[int32(line)], best)
+		}
+	}
+	for line := 1; line <= len(f.lines); line++ {
+		if compares[line] {
+			f.guardLine(line, true, f.nested(line, compares), best)
+		}
+	}
+	f.guards = make([]guard, 0, len(best))
+	for _, g := range best {
+		f.guards = append(f.guards, g)
+	}
+	slices.SortFunc(f.guards, func(a, b guard) int { return cmp.Or(a.line-b.line, a.c.index-b.c.index) })
+	return f.guards
+}
+
+// nested counts the atoms of a comparison and of those right below it, which
+// may be the rest of one condition.
+func (f *file) nested(line int, compares map[int]bool) map[int32]int {
+	sum := map[int32]int{}
+	for l := line; l <= line+within; l++ {
+		if l != line && !compares[l] {
+			continue
+		}
+		for id, n := range f.perLine[int32(l)] {
+			sum[id] += n
+		}
+	}
+	return sum
+}
+
+// guardLine weighs one line against the cases that its atoms point at.
+func (f *file) guardLine(line int, op bool, here map[int32]int, best map[*caseText]guard) {
+	beside := f.beside(line)
+	touched := map[*caseText]guard{}
+	for id := range here {
+		keyed, holders := f.a.cases.keyed[id], f.a.cases.holders[id]
+		f.a.budget.spend(1 + len(keyed) + len(holders))
+		for _, c := range keyed {
+			g := touched[c]
+			g.pair, g.scenario = f.pairBits(c, here, beside)
+			touched[c] = g
+		}
+		for _, c := range holders {
+			touched[c] = touched[c]
+		}
+	}
+	for c, g := range touched {
+		g.c, g.file, g.line = c, f, line
+		g.fragment, g.number = f.fragmentBits(c, line, op, here)
+		g.answered = answered(c, beside)
+		merge(best, g)
+	}
+}
+
+// merge keeps the strongest evidence of each sort for a case.
+func merge(best map[*caseText]guard, g guard) {
+	old, ok := best[g.c]
+	if !ok {
+		best[g.c] = g
+		return
+	}
+	strongest := old
+	if max(g.pair, g.fragment) > max(old.pair, old.fragment) || max(g.pair, g.fragment) == max(old.pair, old.fragment) && g.line < old.line {
+		strongest = g
+	}
+	strongest.scenario = old.pair > g.pair && old.scenario || g.pair >= old.pair && g.scenario
+	strongest.pair, strongest.number = max(old.pair, g.pair), max(old.number, g.number)
+	if strongest.fragment = max(old.fragment, g.fragment); g.fragment > old.fragment {
+		strongest.answered = g.answered
+	} else if g.fragment == old.fragment {
+		strongest.answered = old.answered || g.answered
+	}
+	best[g.c] = strongest
+}
+
+// beside counts the atoms of a line and of the added lines right below it,
+// names included.
+func (f *file) beside(line int) map[int32]int {
+	sum := map[int32]int{}
+	for l := line; l <= line+within && (l == line || f.isAddedLine(l)); l++ {
+		for id, n := range f.perLine[int32(l)] {
+			sum[id] += n
+		}
+		for _, id := range f.names[int32(l)] {
+			sum[id]++
+		}
+	}
+	return sum
+}
+
+// pairBits are the bits of a case whose whole input, as far as it is no
+// vocabulary of the baseline, stands on the line, and whose whole answer
+// stands beside it in copies of its own; 0 if anything is missing.
+func (f *file) pairBits(c *caseText, here, beside map[int32]int) (bits float64, scenario bool) {
+	need := map[int32]int{}
+	for _, i := range c.need {
+		id := c.in.ids[i]
+		if need[id]++; here[id] < need[id] {
+			return 0, false
+		}
+		bits += c.in.bits[i]
+	}
+	if len(c.out.ids) == 0 {
+		return 0, false
+	}
+	for i, id := range c.out.ids {
+		if need[id]++; beside[id] < need[id] {
+			return 0, false
+		}
+		bits += c.out.bits[i]
+	}
+	in, out := f.a.novel.of(f.a.cases.text(c.in.ids)), f.a.novel.of(f.a.cases.text(c.out.ids))
+	if in == inBaseline && out == inBaseline && len(c.in.ids) > 1 {
+		return 0, false
+	}
+	return bits, in != nowhere && out != nowhere
+}
+
+// fragmentBits are the bits of the rare atoms of an input that a line holds.
+// In a table a single word is vocabulary; there numbers count and keys of
+// several words.
+func (f *file) fragmentBits(c *caseText, line int, op bool, here map[int32]int) (bits, number float64) {
+	op = op || f.hasRow(c, line)
+	seen := map[int32]bool{}
+	for i, id := range c.in.ids {
+		b := c.in.bits[i]
+		if here[id] == 0 || seen[id] || b < rareBits || f.a.novel.known(c.in.atoms[i].text) {
+			continue
+		}
+		seen[id] = true
+		if !op && !c.in.atoms[i].num {
+			continue
+		}
+		bits += b
+		if c.in.atoms[i].num {
+			number = max(number, b)
+		}
+	}
+	return bits, number
+}
+
+// hasRow says that two atoms of an input stand in a row in a literal of the
+// line.
+func (f *file) hasRow(c *caseText, line int) bool {
+	return f.rows[rowKey{c, int32(line)}]
+}
+
+// rowKey is a case two atoms of which stand in a row on a line.
+type rowKey struct {
+	c    *caseText
+	line int32
+}
+
+// indexRows fills rows from the code streams.
+func (f *file) indexRows() {
+	f.rows = map[rowKey]bool{}
+	for _, s := range f.streams {
+		if s.kind != stringKind {
+			continue
+		}
+		for i := 1; i < len(s.atoms); i++ {
+			a, b := s.atoms[i-1], s.atoms[i]
+			if b.gap || b.first || a.line != b.line {
+				continue
+			}
+			for _, g := range f.a.cases.seeds(a.id, b.id) {
+				if !g.field.answer {
+					f.rows[rowKey{g.field.owner, a.line}] = true
+				}
+			}
+		}
+	}
+}
+
+func answered(c *caseText, beside map[int32]int) bool {
+	for _, id := range c.out.ids {
+		if beside[id] == 0 {
+			return false
+		}
+	}
+	return len(c.out.ids) > 0
+}
