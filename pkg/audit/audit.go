@@ -100,15 +100,18 @@ func check(in Input, bytes int) (r Report, partial bool) {
 
 // audit holds what all trees of one Check share.
 type audit struct {
-	in     Input
-	info   information
-	novel  *novelty
-	cases  *caseIndex
-	budget *budget
-	chance float64 // bits by which some case matches some line by luck
-	blobs  map[string]blob
-	memo   map[change]*file // a file and what its rules found, by change
-	notes  map[string]bool
+	in      Input
+	info    information
+	novel   *novelty
+	cases   *caseIndex
+	budget  *budget
+	chance  float64 // bits by which some case matches some line by luck
+	blobs   map[string]blob
+	memo    map[change]*file // a file and what its rules found, by change
+	notes   map[string]bool
+	frozen  *frozenNames
+	digests *digestTable
+	window  *windowIndex
 }
 
 func newAudit(in Input, bytes int) *audit {
@@ -117,7 +120,7 @@ func newAudit(in Input, bytes int) *audit {
 		a.in.Scope = closed{}
 	}
 	a.novel = a.readBaseline(bytes)
-	a.cases = newCaseIndex(in.Cases, a.info, a.novel)
+	a.cases = newCaseIndex(in, a.info, a.novel)
 	lines := 1
 	for _, f := range a.tree(in.Candidate).files {
 		lines += f.added

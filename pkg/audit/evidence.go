@@ -6,7 +6,7 @@ func (a *audit) weighRuns(f *file) []Finding {
 	var found []Finding
 	for _, r := range f.findRuns() {
 		for _, rule := range rules {
-			if rule.run == nil {
+			if rule.run == nil || rule.marks != r.field.marks() {
 				continue
 			}
 			severity, holds := rule.run(a, r)

@@ -17,7 +17,9 @@ type file struct {
 	isAdded []bool // by line, from 0
 	added   int    // added lines that are not blank
 	tokens  []token
+	starts  []int    // byte of the source at which a line begins
 	code    string   // the added lines with comments blanked, a line a line
+	summed  string   // code with constant expressions by their value
 	spans   []folded // constant expressions among the tokens
 	streams []stream
 	// literals are the readings of whole strings; plainLine and line count the
@@ -51,7 +53,8 @@ func newFile(a *audit, c change, before, after string) *file {
 		f.tokens = scan(f.family, after, f.isAddedLine)
 		f.spans = foldConstants(f.tokens)
 	}
-	f.code = f.blankComments()
+	f.starts = lineStarts(after)
+	f.readCode()
 	return f
 }
 
@@ -69,6 +72,16 @@ func splitLines(text string) []string {
 		lines[i] = strings.TrimSuffix(line, "\r")
 	}
 	return lines
+}
+
+func lineStarts(text string) []int {
+	starts := []int{0}
+	for i := range len(text) {
+		if text[i] == '\n' {
+			starts = append(starts, i+1)
+		}
+	}
+	return starts
 }
 
 // addedLines marks the lines of after that before does not hold as often. A
@@ -89,29 +102,61 @@ func addedLines(before, after []string) []bool {
 	return added
 }
 
-// blankComments gives the added lines, the others empty, without comments.
-func (f *file) blankComments() string {
+// edit is a part of a line that is replaced.
+type edit struct {
+	line, from, to int // columns, from 0
+	text           string
+}
+
+// columns turns a token's place in the source into columns of its line.
+func (f *file) columns(t token) (from, to int) {
+	start := f.starts[t.line-1]
+	return max(0, min(t.pos-start, len(f.lines[t.line-1]))), max(0, min(t.end-start, len(f.lines[t.line-1])))
+}
+
+// edited gives the added lines, the others empty, with edits made; edits are
+// in the order of the source.
+func (f *file) edited(edits []edit) string {
 	var b strings.Builder
-	tokens := f.tokens
 	for i, line := range f.lines {
-		for len(tokens) > 0 && tokens[0].line < i+1 {
-			tokens = tokens[1:]
+		done := 0
+		for ; len(edits) > 0 && edits[0].line == i+1; edits = edits[1:] {
+			if e := edits[0]; e.from >= done {
+				b.WriteString(line[done:e.from])
+				b.WriteString(e.text)
+				done = e.to
+			}
 		}
 		if f.isAdded[i] {
-			text := line
-			for _, t := range tokens {
-				if t.line > i+1 {
-					break
-				}
-				if t.kind == commentKind {
-					text = strings.Replace(text, t.text, strings.Repeat(" ", len(t.text)), 1)
-				}
-			}
-			b.WriteString(text)
+			b.WriteString(line[done:])
 		}
 		b.WriteByte('\n')
 	}
 	return b.String()
+}
+
+// readCode fills code and summed.
+func (f *file) readCode() {
+	var edits []edit
+	spans := f.spans
+	var sums []edit
+	for i, t := range f.tokens {
+		from, to := f.columns(t)
+		if t.kind == commentKind {
+			e := edit{t.line, from, to, strings.Repeat(" ", to-from)}
+			edits, sums = append(edits, e), append(sums, e)
+		}
+		for ; len(spans) > 0 && spans[0].from <= i; spans = spans[1:] {
+			last := f.tokens[spans[0].to-1]
+			if _, end := f.columns(last); last.line == t.line {
+				sums = append(sums, edit{t.line, from, end, spans[0].value})
+			}
+		}
+	}
+	f.code = f.edited(edits)
+	if f.summed = f.code; len(f.spans) > 0 {
+		f.summed = f.edited(sums)
+	}
 }
 
 // lineAt gives the line, from 1, of a position in code.
@@ -128,6 +173,7 @@ type pattern struct {
 	comments bool           // look at comments instead
 	prose    bool           // look at files of prose too
 	always   bool           // the file may have had such a match before
+	sums     bool           // look at constant expressions by their value
 }
 
 // match applies patterns. A review pattern is silent where the file had a
@@ -139,6 +185,9 @@ func (f *file) match(list []pattern) []Finding {
 		text := f.code
 		if p.comments {
 			text = f.commentText()
+		}
+		if p.sums {
+			text = f.summed
 		}
 		if f.added == 0 || !f.family.code && !p.prose && !p.comments {
 			continue

@@ -216,7 +216,7 @@ func (f *file) indexRows() {
 				continue
 			}
 			for _, g := range f.a.cases.seeds(a.id, b.id) {
-				if !g.field.answer {
+				if g.field.role == inputRole {
 					f.rows[rowKey{g.field.owner, a.line}] = true
 				}
 			}

@@ -6,10 +6,20 @@ import (
 	"strings"
 )
 
-// field is the input or the answer of a case as atoms.
+// role says what a field is of its case.
+type role uint8
+
+const (
+	inputRole role = iota
+	answerRole
+	idRole   // the id of a case
+	nameRole // a name that must not appear
+)
+
+// field is the input, the answer or the id of a case, or a name, as atoms.
 type field struct {
 	owner    *caseText
-	answer   bool
+	role     role
 	atoms    []atom
 	ids      []int32
 	bits     []float64 // less what many cases share
@@ -20,11 +30,11 @@ type field struct {
 }
 
 func (fd *field) name() string {
-	if fd.answer {
-		return "answer"
-	}
-	return "input"
+	return [...]string{"input", "answer", "id", "name"}[fd.role]
 }
+
+// marks says that the field is an id or a name and not the text of a case.
+func (fd *field) marks() bool { return fd.role >= idRole }
 
 // caseText is a case made ready for comparison.
 type caseText struct {
@@ -74,18 +84,18 @@ func (x *caseIndex) id(text string) int32 {
 	return -1
 }
 
-func newCaseIndex(cases []Case, info information, n *novelty) *caseIndex {
+func newCaseIndex(in Input, info information, n *novelty) *caseIndex {
 	x := &caseIndex{
 		vocab: map[string]int32{}, grams: map[uint64][]gram{}, whole: map[string][]*field{}, prefix: map[string][]*field{},
 		single: map[int32][]*field{}, answers: map[int32][]*field{}, stems: map[string][]stemHit{}, keyed: map[int32][]*caseText{}, holders: map[int32][]*caseText{},
 	}
-	for i, c := range cases {
+	for i, c := range in.Cases {
 		if x.bytes += len(c.Input) + len(c.Answer); x.bytes > maxCaseBytes {
 			break
 		}
 		t := &caseText{id: c.ID, index: i}
-		x.fill(&t.in, t, c.Input, false, info)
-		x.fill(&t.out, t, c.Answer, true, info)
+		x.fill(&t.in, t, c.Input, inputRole, info)
+		x.fill(&t.out, t, c.Answer, answerRole, info)
 		x.list = append(x.list, t)
 		x.count(t)
 	}
@@ -96,12 +106,16 @@ func newCaseIndex(cases []Case, info information, n *novelty) *caseIndex {
 		x.enter(&t.out)
 		x.enterGuards(t, n)
 		x.enterStems(t, n)
+		x.mark(t.id, idRole, info)
+	}
+	for _, name := range in.Names {
+		x.mark(name, nameRole, info)
 	}
 	return x
 }
 
-func (x *caseIndex) fill(fd *field, owner *caseText, text string, answer bool, info information) {
-	*fd = field{owner: owner, answer: answer, atoms: atoms(text), squeezed: squeeze(text)}
+func (x *caseIndex) fill(fd *field, owner *caseText, text string, role role, info information) {
+	*fd = field{owner: owner, role: role, atoms: atoms(text), squeezed: squeeze(text)}
 	for _, a := range fd.atoms {
 		id, ok := x.vocab[a.text]
 		if !ok {
@@ -114,6 +128,17 @@ func (x *caseIndex) fill(fd *field, owner *caseText, text string, answer bool, i
 		fd.words = fd.words || !a.num
 	}
 	fd.raw = info.atoms(fd.atoms)
+}
+
+// mark makes an id or a name findable. Its bits are not lowered: ids of a set
+// have most of their atoms in common.
+func (x *caseIndex) mark(text string, r role, info information) {
+	t := &caseText{id: text}
+	x.fill(&t.in, t, text, r, info)
+	for _, a := range t.in.atoms {
+		t.in.bits = append(t.in.bits, info.atom(a))
+	}
+	x.enter(&t.in)
 }
 
 // count adds a case to the frequency of each of its atoms.
@@ -150,14 +175,14 @@ func (x *caseIndex) enter(fd *field) {
 	if len(fd.ids) == 1 {
 		x.single[fd.ids[0]] = capped(x.single[fd.ids[0]], fd)
 	}
-	if n := len(fd.ids); fd.answer && n > 0 && n <= 3 {
+	if n := len(fd.ids); fd.role == answerRole && n > 0 && n <= 3 {
 		x.answers[fd.ids[n-1]] = capped(x.answers[fd.ids[n-1]], fd)
 	}
-	if fd.squeezed == "" {
+	if fd.squeezed == "" || fd.marks() {
 		return
 	}
 	for _, other := range x.whole[fd.squeezed] {
-		if other.owner != fd.owner && other.answer == fd.answer {
+		if other.owner != fd.owner && other.role == fd.role {
 			other.shared, fd.shared = true, true
 		}
 	}

@@ -10,6 +10,7 @@ type rule struct {
 	tree     func(*tree) []Finding              // facts of one tree
 	file     func(*file) []Finding              // one changed text file
 	total    func(*tree) []Finding              // what the files of a tree show together
+	marks    bool                               // run takes ids and names, not the text of cases
 	run      func(*audit, run) (Severity, bool) // a row of atoms of a case; the first rule that holds takes it
 	patterns []pattern                          // code of added lines
 }
@@ -42,6 +43,12 @@ var rules = []rule{
 	ruleDependency,
 	ruleRunnerPlugin,
 	ruleModuleShadow,
+	ruleBidi,
+	ruleZeroWidth,
+	ruleMixedScript,
+	ruleCaseID,
+	ruleListedName,
+	ruleListedNumber,
 	ruleObfuscated,
 	ruleSplitLiteral,
 	ruleVerbatim,
@@ -49,10 +56,16 @@ var rules = []rule{
 	ruleLiteral,
 	rulePartial,
 	ruleValue,
+	ruleDigest,
+	ruleNear,
 	rulePair,
 	ruleCoverage,
 	ruleFragment,
 	ruleProse,
+	ruleProtectedPath,
+	ruleLengthProbe,
+	ruleMessage,
+	ruleVariant,
 	ruleClock,
 	ruleEquality,
 	ruleExit,

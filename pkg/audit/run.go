@@ -49,7 +49,7 @@ func (f *file) findRuns() []run {
 	}
 	slices.SortFunc(f.runs, func(a, b run) int {
 		return cmp.Or(cmp.Compare(b.bits, a.bits), a.line-b.line, a.field.owner.index-b.field.owner.index,
-			cmp.Compare(a.how, b.how), cmp.Compare(a.kind, b.kind), boolInt(a.field.answer)-boolInt(b.field.answer),
+			cmp.Compare(a.how, b.how), cmp.Compare(a.kind, b.kind), cmp.Compare(a.field.role, b.field.role),
 			boolInt(a.whole)-boolInt(b.whole), boolInt(a.origin == nowhere)-boolInt(b.origin == nowhere))
 	})
 	return f.runs
@@ -152,7 +152,7 @@ func (f *file) loneAtom(s stream, i int, best map[runKey]run) {
 // consider keeps a run that has bits enough and, in a decoded reading, is not
 // there as it stands.
 func (f *file) consider(s stream, start int, r run, best map[runKey]run) {
-	if r.bits < minRun {
+	if r.field.marks() && !r.full() || !r.field.marks() && r.bits < minRun {
 		return
 	}
 	if s.how != plain && f.plainHas(s, start, r.n) {

@@ -1,0 +1,159 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A copy with a letter changed here and there has other words, but most of its
+// five-letter windows are those of the case.
+const (
+	nearWindow  = 5
+	nearMin     = 12   // windows of the literal
+	nearLong    = 20   // windows that are enough for any field
+	nearShare   = 0.75 // of the literal's windows
+	nearOfField = 0.5  // of the field's windows, for a short literal
+)
+
+var ruleNear = rule{
+	class: "leak.near",
+	about: "A string is a copy of a case's text with a few letters changed.",
+	fix:   "remove the text of the case; a general rule needs none",
+	file: func(f *file) []Finding {
+		if f.added == 0 || len(f.a.cases.list) == 0 {
+			return nil
+		}
+		f.read()
+		var found []Finding
+		for _, s := range f.texts {
+			for _, p := range s.pieces {
+				if p.num || len(p.text) < nearMin+nearWindow-1 {
+					continue
+				}
+				if c := f.a.near(squeeze(p.text)); c != nil {
+					severity := Invalid
+					if s.kind == commentKind {
+						severity = Review
+					}
+					finding := f.at(p.line, severity, fmt.Sprintf("the text is nearly that of case %s", c.id))
+					finding.Case = c.id
+					found = append(found, finding)
+				}
+			}
+		}
+		return found
+	},
+}
+
+// windowIndex holds the windows of all fields: five bytes and the number of
+// the field in one integer, sorted, behind a filter.
+type windowIndex struct {
+	fields []*field
+	keys   []uint64
+	filter []uint64
+	common int // a window of more fields identifies none
+}
+
+const filterBits = 22
+
+func filterAt(window uint64) (word, bit uint64) {
+	h := window * 0x9e3779b97f4a7c15 >> (64 - filterBits)
+	return h / 64, h % 64
+}
+
+// window packs five bytes.
+func window(s string) uint64 {
+	return uint64(s[0])<<32 | uint64(s[1])<<24 | uint64(s[2])<<16 | uint64(s[3])<<8 | uint64(s[4])
+}
+
+// maxFields is how many fields fit beside a window in 64 bits.
+const maxFields = 1 << 24
+
+// windows builds the index, once.
+func (a *audit) windows() *windowIndex {
+	if a.window != nil {
+		return a.window
+	}
+	x := &windowIndex{filter: make([]uint64, 1<<filterBits/64), common: max(3, len(a.cases.list)/10)}
+	a.window = x
+	for _, c := range a.cases.list {
+		for _, fd := range []*field{&c.in, &c.out} {
+			if len(fd.squeezed) < nearMin+nearWindow-1 || len(x.fields) == maxFields {
+				continue
+			}
+			for i := 0; i+nearWindow <= len(fd.squeezed); i++ {
+				w := window(fd.squeezed[i:])
+				word, bit := filterAt(w)
+				x.filter[word] |= 1 << bit
+				x.keys = append(x.keys, w<<24|uint64(len(x.fields)))
+			}
+			x.fields = append(x.fields, fd)
+		}
+	}
+	slices.Sort(x.keys)
+	x.keys = slices.Compact(x.keys)
+	return x
+}
+
+// holders lists the fields that hold a window, nil if none or too many.
+func (x *windowIndex) holders(w uint64) []uint64 {
+	if word, bit := filterAt(w); x.filter[word]>>bit&1 == 0 {
+		return nil
+	}
+	from, _ := slices.BinarySearch(x.keys, w<<24)
+	to := from
+	for to < len(x.keys) && x.keys[to]>>24 == w {
+		if to++; to-from > x.common {
+			return nil
+		}
+	}
+	return x.keys[from:to]
+}
+
+// near finds a case that squeezed text is nearly a copy of.
+func (a *audit) near(text string) *caseText {
+	if len(text) < nearMin+nearWindow-1 || len(text) > 1<<16 {
+		return nil
+	}
+	x := a.windows()
+	windows := len(text) - nearWindow + 1
+	hits := map[uint64]int{}
+	for i := range windows {
+		list := x.holders(window(text[i:]))
+		if !a.budget.spend(1 + len(list)) {
+			return nil
+		}
+		for _, key := range list {
+			hits[key&(maxFields-1)]++
+		}
+	}
+	best, most := uint64(0), 0
+	for number, n := range hits {
+		if n > most || n == most && number < best {
+			best, most = number, n
+		}
+	}
+	if float64(most) < nearShare*float64(windows) {
+		return nil
+	}
+	fd := x.fields[best]
+	long := windows >= nearLong || float64(most) >= nearOfField*float64(len(fd.squeezed)-nearWindow+1)
+	if !long || fd.shared || a.oldWindows(text) {
+		return nil
+	}
+	return fd.owner
+}
+
+// oldWindows says that half of a text's windows stand in the baseline or in
+// the specification.
+func (a *audit) oldWindows(text string) bool {
+	old, n := 0, 0
+	for i := 0; i+nearWindow <= len(text); i += 2 {
+		n++
+		w := text[i : i+nearWindow]
+		a.budget.spend(1 + len(a.novel.baseTight)/(64<<10))
+		old += boolInt(strings.Contains(a.novel.baseTight, w) || strings.Contains(a.novel.specTight, w))
+	}
+	return 2*old >= n
+}
