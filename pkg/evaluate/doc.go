@@ -1,0 +1,60 @@
+// Package evaluate runs one pass: it builds the arms, launches them on a
+// split, has the frozen scorer turn their outputs into metrics, and says what
+// happened.
+//
+// # Three kinds of no
+//
+// An error of Run means that the machine could not do its work: no sandbox, no
+// proof that a process is dead, a full disk, a missing tool. It is never a
+// score. A Failure in a Measurement means that an arm has no value: its build
+// or a launch failed, took too long, left nothing readable, or the scorer did
+// not print exactly what was asked. A violation means that something that must
+// not change did: the attempt is invalid, whatever else was measured, and
+// nothing is launched any more in this pass.
+//
+// # What a launch sees
+//
+// The arm stands read-only at /arm, the inputs at /inputs under names drawn
+// anew for every pass, so that neither a name nor an order tells a case. In
+// mode batch one launch reads RESEARCH_LOOP_INPUTS and leaves one file for each
+// of them, under the same name, in RESEARCH_LOOP_OUTPUTS. In mode case every
+// input is the stdin of a launch of its own, and its stdout is the output.
+// {seed} in the command and RESEARCH_LOOP_SEED are a number that stays the same
+// all through a run. Answers, harness, the other arm and the ledger are not
+// there to be found.
+//
+// An arm is built once a pass, by a shell in /arm, with HOME, XDG_CACHE_HOME
+// and GOCACHE in /cache: an overlay whose lower layer is the warm cache. Only
+// the baseline's build fills that cache; what any other writes there is thrown
+// away.
+//
+// # Generated paths
+//
+// They are the only part of an arm that is writable, in a layer of its own
+// that never reaches the arm's folder. What the build leaves there is
+// where every launch (reset), or the first launch of every repetition on every
+// split (isolate), starts from; with isolate a launch sees what the one before
+// it wrote. With snapshot every launch, the build included, starts from a
+// frozen folder and nothing is kept.
+//
+// # Scoring
+//
+// The scorer is launched in the same sandbox, in /harness, and sees
+// RESEARCH_LOOP_INPUTS, RESEARCH_LOOP_ANSWERS, RESEARCH_LOOP_OUTPUTS and
+// RESEARCH_LOOP_LAUNCHES under the cases' own names. Nothing that a candidate
+// prints is ever read for a metric; its outputs reach the scorer as files,
+// links and other oddities already left out. A missing output is a missing
+// file.
+//
+// # State check
+//
+// Before and after every launch the contract's digest, the harness, the arm
+// and the generated state are compared with what they must be. Every byte is
+// read before an arm's first launch and after the pass's last; between them
+// size, mode, mtime, ctime and inode tell.
+//
+// # Logs
+//
+// Every launch has a log, redacted before it is cut and before it leaves this
+// package.
+package evaluate
