@@ -9,13 +9,11 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/ledger"
-	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/sandbox"
 )
 
@@ -51,72 +49,43 @@ func (a *arm) watches() []*watch {
 	return out
 }
 
-// build prepares an arm's folder and builds it. Where that fails the arm has
-// its measurement already.
+// build builds an arm. Where that fails the arm has its measurement already.
 func (p *pass) build(ctx context.Context, spec Arm) (*arm, error) {
 	a := &arm{Arm: spec, tree: &watch{name: "arm " + string(spec.Name), dir: spec.Dir, want: spec.Snapshot}, built: state{}}
 	if p.broken() {
 		return a, nil
 	}
-	fail, err := p.mountPoints(a)
-	if fail == nil && err == nil && p.job.Contract.Candidate.Build != nil {
+	fail, err := p.inTheWay(a), error(nil)
+	if fail == nil && p.job.Contract.Candidate.Build != nil {
 		fail, err = p.launchBuild(ctx, a)
 	}
 	if fail != nil {
-		p.measured(a, ledger.Measurement{Arm: a.Name, Commit: a.Commit, Failure: fail})
+		p.conclude(a, ledger.Measurement{Arm: a.Name, Commit: a.Commit, Failure: fail})
 	}
 	return a, err
 }
 
-// mountPoints makes the folders on which the generated paths are mounted, and
-// expects them from then on.
-func (p *pass) mountPoints(a *arm) (*ledger.Failure, error) {
-	a.tree.want.Files = slices.Clone(a.tree.want.Files)
+// inTheWay says where a commit has a file in the place of a generated folder.
+func (p *pass) inTheWay(a *arm) *ledger.Failure {
 	for _, g := range p.job.Contract.Scope.Generated {
 		at := ""
-		for name := range strings.SplitSeq(path.Clean(g.Path), "/") {
+		for name := range strings.SplitSeq(g.Path, "/") {
 			at = path.Join(at, name)
-			made, err := mountPoint(filepath.Join(a.Dir, filepath.FromSlash(at)))
-			if errors.Is(err, errNoFolder) {
-				return p.failure(ledger.Crash, "build", fmt.Sprintf("generated path %s: %q is a file in this commit", g.Path, at)), nil
-			}
-			if err != nil {
-				return nil, err
-			}
-			if made {
-				a.tree.want.Files = append(a.tree.want.Files, repo.SnapshotFile{Path: at, Mode: "040755"})
+			info, err := os.Lstat(filepath.Join(a.Dir, filepath.FromSlash(at)))
+			if err == nil && !info.IsDir() {
+				return p.failure(ledger.Crash, "build", fmt.Sprintf("generated path %s: %q is a file in this commit", g.Path, at))
 			}
 		}
 	}
-	slices.SortFunc(a.tree.want.Files, func(a, b repo.SnapshotFile) int { return strings.Compare(a.Path, b.Path) })
-	return nil, nil
-}
-
-// errNoFolder says that a file stands where a folder is due.
-var errNoFolder = errors.New("not a folder")
-
-// mountPoint makes a folder where there is none. It and the folder around it
-// keep that one's time: arms must look alike.
-func mountPoint(dir string) (made bool, err error) {
-	parent, err := os.Lstat(filepath.Dir(dir))
-	if err != nil {
-		return false, err
-	}
-	err = os.Mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		info, err := os.Lstat(dir)
-		if err == nil && !info.IsDir() {
-			err = errNoFolder
-		}
-		return false, err
-	}
-	at := parent.ModTime()
-	return true, errors.Join(err, os.Chmod(dir, 0o755), os.Chtimes(dir, at, at), os.Chtimes(filepath.Dir(dir), at, at))
+	return nil
 }
 
 // buildPids is the least number of tasks that a build may have: a compiler
 // starts threads for every core, and the contract's number is the candidate's.
 const buildPids = 512
+
+// treeInodes is how many files a build cache or a generated path may hold.
+const treeInodes = 1 << 18
 
 func (p *pass) launchBuild(ctx context.Context, a *arm) (*ledger.Failure, error) {
 	b := p.job.Contract.Candidate.Build
@@ -129,7 +98,6 @@ func (p *pass) launchBuild(ctx context.Context, a *arm) (*ledger.Failure, error)
 		return nil, err
 	}
 	l := p.armLaunch(a, ledger.Build, b.Run)
-	l.spec.Dir = armDir
 	l.spec.Scratch = append(layers.scratch, cache)
 	l.spec.Env = environment(p.job.Contract.Contract, map[string]string{
 		"HOME": cacheDir, "XDG_CACHE_HOME": cacheDir, "GOCACHE": cacheDir + "/go-build", "GOTOOLCHAIN": "local",
@@ -170,7 +138,7 @@ func (p *pass) keepCache(filled string, keep bool) error {
 // thrown away. A baseline that finds it empty collects it beside its place,
 // where filled says, so that it comes into being whole or not at all.
 func (p *pass) cacheLayer(bytes int64) (layer sandbox.Scratch, filled string, err error) {
-	layer = sandbox.Scratch{Target: cacheDir, Bytes: bytes}
+	layer = sandbox.Scratch{Target: cacheDir, Bytes: bytes, Inodes: treeInodes}
 	if p.job.Cache == "" {
 		return layer, "", nil
 	}
@@ -202,7 +170,7 @@ type layers struct {
 func (p *pass) layers(a *arm, from state, bytes int64, build bool) (*layers, error) {
 	l := &layers{after: map[string]string{}}
 	for _, g := range p.job.Contract.Scope.Generated {
-		s := sandbox.Scratch{Target: path.Join(armDir, g.Path), Bytes: bytes}
+		s := sandbox.Scratch{Target: path.Join(armDir, g.Path), Bytes: bytes, Inodes: treeInodes}
 		if w := from[g.Path]; w != nil {
 			s.Lower = w.dir
 		}

@@ -25,8 +25,7 @@ type Arm struct {
 	Name   ledger.Arm
 	Commit string
 	// Dir holds the writable and the readable files and nothing else. Its path
-	// can be seen in the sandbox, so it must tell nothing about the arm. Run
-	// makes empty folders in it where generated paths are mounted.
+	// can be seen in the sandbox, so it must tell nothing about the arm.
 	Dir      string
 	Snapshot repo.Snapshot // of Dir as it was materialised
 }
@@ -44,7 +43,7 @@ type Job struct {
 	Counterexamples *contract.Split // nil where there are none
 	Cache           string          // folder of the warm build cache, "" for none
 	FillCache       bool            // the build fills Cache, where it is empty: the baseline's alone
-	Work            string          // private empty folder; the caller removes it
+	Work            string          // private empty folder, which the sandbox may show parts of; the caller removes it
 	Check           func() error    // whether the contract still has its digest; asked around every launch
 	Secrets         []string        // values that must stand in no record, beside what the contract redacts
 }
@@ -142,12 +141,12 @@ func (p *pass) repeat(ctx context.Context, a *arm, repetition int) error {
 	if err != nil {
 		return err
 	}
-	p.measured(a, m)
+	p.conclude(a, m)
 	return nil
 }
 
-// measured records a measurement; a failed one is its arm's last.
-func (p *pass) measured(a *arm, m ledger.Measurement) {
+// conclude records a measurement; a failed one is its arm's last.
+func (p *pass) conclude(a *arm, m ledger.Measurement) {
 	if m.Failure != nil {
 		m.Metrics, m.Cases, m.Counterexamples = nil, nil, nil
 		a.failed = true

@@ -33,11 +33,11 @@ func (p *pass) armLaunch(a *arm, kind ledger.LaunchKind, command string) launch 
 		record: ledger.Launch{Kind: kind, Arm: a.Name, Commit: a.Commit},
 		spec: sandbox.Spec{
 			Argv:       []string{"/bin/sh", "-c", command},
-			Dir:        path.Join(armDir, p.job.Contract.Candidate.Directory),
+			Dir:        armDir,
 			Binds:      []sandbox.Bind{{Source: a.Dir, Target: armDir}},
 			Toolchains: p.job.Contract.Candidate.Toolchains,
 			Limits:     p.limits(),
-			BestEffort: p.job.Contract.Exception("best-effort-limits"),
+			BestEffort: p.job.Contract.Exception(contract.BestEffortLimits),
 		},
 	}
 }
@@ -173,7 +173,9 @@ func (p *pass) judge(what string, res sandbox.Result) *ledger.Failure {
 		if what == "launch" {
 			what = "output"
 		}
-		return fail(ledger.Crash, string(res.Outcome))
+		if len(res.Refused) > 0 {
+			return fail(ledger.Crash, fmt.Sprintf("%s: %q", res.Outcome, some(res.Refused)))
+		}
 	}
 	return fail(ledger.Crash, string(res.Outcome))
 }
@@ -189,4 +191,13 @@ func lastWords(r *Redactor, stderr []byte) string {
 		text = text[i+1:]
 	}
 	return fmt.Sprintf("; stderr ends %q", text[max(0, len(text)-most):])
+}
+
+// within makes a shell command run in a folder of the arm. The folder may be
+// missing from a commit, which is that commit's failure and not the machine's.
+func within(dir, command string) string {
+	if path.Clean(dir) == "." {
+		return command
+	}
+	return fmt.Sprintf("cd -- '%s' || exit 127\n%s", strings.ReplaceAll(dir, "'", `'\''`), command)
 }

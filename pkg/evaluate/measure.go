@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/ledger"
 )
 
@@ -41,7 +42,7 @@ func (p *pass) supervise(t *passage, metrics map[string]float64) error {
 		if !p.job.Contract.Measured(name) {
 			continue
 		}
-		v, err := t.measured(name)
+		v, err := t.own(name)
 		if err != nil {
 			return fmt.Errorf("metric %s: %w", name, err)
 		}
@@ -50,21 +51,23 @@ func (p *pass) supervise(t *passage, metrics map[string]float64) error {
 	return nil
 }
 
-func (t *passage) measured(name string) (float64, error) {
-	if name == "code_lines" {
+// own is one of the supervisor's own metrics: sums over the launches of the
+// split, the largest peak of memory.
+func (t *passage) own(name string) (float64, error) {
+	if name == contract.CodeLines {
 		return t.codeLines()
 	}
 	var v float64
 	for _, l := range t.launches() {
 		switch name {
-		case "wall_seconds":
+		case contract.WallSeconds:
 			v += l.WallSeconds
-		case "cpu_seconds":
+		case contract.CPUSeconds:
 			if l.CPUSeconds == nil {
 				return 0, fmt.Errorf("CPU time cannot be measured here: a cgroup is needed")
 			}
 			v += *l.CPUSeconds
-		case "peak_memory_bytes":
+		case contract.PeakMemoryBytes:
 			if l.PeakMemoryBytes == nil {
 				return 0, fmt.Errorf("memory cannot be measured here: a cgroup is needed")
 			}

@@ -110,7 +110,7 @@ func (t *passage) order(id string, ours map[string]string) launch {
 	env := map[string]string{"RESEARCH_LOOP_SEED": seed}
 	maps.Copy(env, ours)
 	command := strings.ReplaceAll(t.job.Contract.Candidate.Run, "{seed}", seed)
-	l := t.armLaunch(t.arm, t.kind, command)
+	l := t.armLaunch(t.arm, t.kind, within(t.job.Contract.Candidate.Directory, command))
 	l.record.Repetition, l.record.Case = t.repetition, id
 	l.spec.Env = environment(t.job.Contract.Contract, nil, env)
 	return l

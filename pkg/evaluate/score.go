@@ -63,7 +63,7 @@ func (p *pass) score(ctx context.Context, t *passage) (scores, *ledger.Failure, 
 			},
 			Toolchains: p.job.Contract.Candidate.Toolchains,
 			Limits:     p.limits(),
-			BestEffort: p.job.Contract.Exception("best-effort-limits"),
+			BestEffort: p.job.Contract.Exception(contract.BestEffortLimits),
 		},
 	}
 	l.spec.Limits.Output = scorerBytes

@@ -87,7 +87,7 @@ func findTools(ctx context.Context, l Launcher, c *contract.Contract) (map[int]s
 		Dir:        "/",
 		Env:        environment(c, nil, nil),
 		Toolchains: c.Candidate.Toolchains,
-		BestEffort: c.Exception("best-effort-limits"),
+		BestEffort: c.Exception(contract.BestEffortLimits),
 		Limits:     sandbox.Limits{Wall: time.Minute, Memory: 256 << 20, Pids: 64, Output: 1 << 20, Temporary: 1 << 20},
 	})
 	if err != nil {
