@@ -14,9 +14,6 @@ import (
 	"github.com/research-loop/research-loop/pkg/sandbox"
 )
 
-// notLaunched is the outcome of a launch that never was.
-const notLaunched = "not-launched"
-
 // launch is one launch to come.
 type launch struct {
 	record ledger.Launch // what it is for
@@ -123,7 +120,7 @@ func (p *pass) watched(a *arm, s *state) []*watch {
 
 // refuse records a launch that does not take place.
 func (p *pass) refuse(r ledger.Launch, reason string) {
-	r.Outcome, r.Reason = notLaunched, p.redactor.String(reason)
+	r.Outcome, r.Reason = ledger.NotLaunched, p.redactor.String(reason)
 	p.evaluation.Launches = append(p.evaluation.Launches, r)
 }
 
