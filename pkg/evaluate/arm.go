@@ -84,8 +84,12 @@ func (p *pass) inTheWay(a *arm) *ledger.Failure {
 // starts threads for every core, and the contract's number is the candidate's.
 const buildPids = 512
 
-// treeInodes is how many files a build cache or a generated path may hold.
-const treeInodes = 1 << 18
+// How many files the build cache and a generated path may hold, what they
+// start from included. Generated paths are collected, at a cost for each file.
+const (
+	cacheInodes     = 1 << 18
+	generatedInodes = 1 << 16
+)
 
 func (p *pass) launchBuild(ctx context.Context, a *arm) (*ledger.Failure, error) {
 	b := p.job.Contract.Candidate.Build
@@ -138,7 +142,7 @@ func (p *pass) keepCache(filled string, keep bool) error {
 // thrown away. A baseline that finds it empty collects it beside its place,
 // where filled says, so that it comes into being whole or not at all.
 func (p *pass) cacheLayer(bytes int64) (layer sandbox.Scratch, filled string, err error) {
-	layer = sandbox.Scratch{Target: cacheDir, Bytes: bytes, Inodes: treeInodes}
+	layer = sandbox.Scratch{Target: cacheDir, Bytes: bytes, Inodes: cacheInodes}
 	if p.job.Cache == "" {
 		return layer, "", nil
 	}
@@ -170,7 +174,7 @@ type layers struct {
 func (p *pass) layers(a *arm, from state, bytes int64, build bool) (*layers, error) {
 	l := &layers{after: map[string]string{}}
 	for _, g := range p.job.Contract.Scope.Generated {
-		s := sandbox.Scratch{Target: path.Join(armDir, g.Path), Bytes: bytes, Inodes: treeInodes}
+		s := sandbox.Scratch{Target: path.Join(armDir, g.Path), Bytes: bytes, Inodes: generatedInodes}
 		if w := from[g.Path]; w != nil {
 			s.Lower = w.dir
 		}

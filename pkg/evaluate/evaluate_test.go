@@ -66,6 +66,38 @@ hello to stderr
 	}
 }
 
+// TestMeasured holds the supervisor's own metrics against the launch records.
+func TestMeasured(t *testing.T) {
+	b := newBench(t, `read word; echo "$word" | tr a-z A-Z; awk 'BEGIN { while (i++ < 1000000) x += i }'`+"\n")
+	if b.contract.Exception(contract.BestEffortLimits) {
+		t.Skip("an ordinary user may have no cgroup, and nothing to measure with")
+	}
+	b.contract.Candidate.Mode = contract.ModeCase
+	limit := 1e9
+	b.contract.Secondary = []contract.Metric{{Name: contract.CPUSeconds}, {Name: contract.WallSeconds}}
+	b.contract.Constraints = []contract.Constraint{{Metric: contract.PeakMemoryBytes, AtMost: &limit}}
+	o := b.accuracy(1)
+	var wall, cpu, peak float64
+	for _, l := range o.Evaluation.Launches[:3] {
+		wall, cpu, peak = wall+l.WallSeconds, cpu+*l.CPUSeconds, max(peak, float64(*l.PeakMemoryBytes))
+	}
+	m := b.only(o).Metrics
+	if m[contract.WallSeconds] != wall || m[contract.CPUSeconds] != cpu || m[contract.PeakMemoryBytes] != peak || len(m) != 4 {
+		t.Errorf("metrics %v; launches give %v, %v, %v", m, wall, cpu, peak)
+	}
+	if cpu < 0.01 || peak < 1<<19 {
+		t.Errorf("three launches that count to a million took %v s and %v bytes", cpu, peak)
+	}
+}
+
+// TestUnconfined runs a pass without walls, as the demo may.
+func TestUnconfined(t *testing.T) {
+	b := newBench(t, upper)
+	b.launcher = sandbox.NewUnconfined()
+	b.contract.Evaluation.Requires = []string{"sh"}
+	b.accuracy(1)
+}
+
 // TestArmsAlike launches two arms and compares all that the sandbox is told of
 // them: order alternates, and nothing but an opaque path differs.
 func TestArmsAlike(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/sandbox"
@@ -25,7 +24,7 @@ const (
 // A Log is what one launch printed, redacted: the head and the tail of each
 // stream, with a note of what was cut.
 type Log struct {
-	Name string // slash path below logs/: <iteration>/<arm>-<repetition>[-case].log
+	Name string // slash path below logs/: <iteration>/<arm>[-repetition][.kind][-case].log
 	Data []byte
 }
 
@@ -83,23 +82,21 @@ func (r *Redactor) excerpt(kept []byte, total int64) []byte {
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // logName tells every launch of a pass from every other: what follows the
-// repetition is a case after "-" and a kind after ".".
+// repetition is "." and a kind, which a measured launch does not have, and then
+// "-" and a case.
 func logName(r ledger.Launch) string {
-	tag := r.Case
-	if tag != "" && !plainName.MatchString(tag) {
-		tag = fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(tag)))
-	}
-	var b strings.Builder
-	b.WriteString(string(r.Arm))
+	name := fmt.Sprintf("%s-%d", r.Arm, r.Repetition)
 	if r.Kind == ledger.Build {
-		return b.String() + ".build"
-	}
-	fmt.Fprintf(&b, "-%d", r.Repetition)
-	if tag != "" {
-		b.WriteString("-" + tag)
+		name = string(r.Arm) // built once for all repetitions
 	}
 	if r.Kind != ledger.Measure {
-		b.WriteString("." + string(r.Kind))
+		name += "." + string(r.Kind)
 	}
-	return b.String()
+	switch {
+	case r.Case == "":
+		return name
+	case plainName.MatchString(r.Case):
+		return name + "-" + r.Case
+	}
+	return fmt.Sprintf("%s-sha256-%x", name, sha256.Sum256([]byte(r.Case)))
 }

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -77,6 +78,7 @@ func some(names []string) string {
 // quickprint is a digest of everything about a folder but its bytes.
 func quickprint(dir string) (string, error) {
 	h := sha256.New()
+	var line []byte
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -85,7 +87,11 @@ func quickprint(dir string) (string, error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(h, "%q %o %d %d %s\n", path, info.Mode(), info.Size(), info.ModTime().UnixNano(), inode(info))
+		line = append(append(line[:0], path...), 0)
+		for _, n := range append(inode(info), int64(info.Mode()), info.Size(), info.ModTime().UnixNano()) {
+			line = binary.BigEndian.AppendUint64(line, uint64(n))
+		}
+		h.Write(line)
 		return nil
 	})
 	return hex.EncodeToString(h.Sum(nil)), err

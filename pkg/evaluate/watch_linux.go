@@ -1,16 +1,15 @@
 package evaluate
 
 import (
-	"fmt"
 	"io/fs"
 	"syscall"
 )
 
 // inode is what a change of a file moves beside its size and mtime.
-func inode(info fs.FileInfo) string {
+func inode(info fs.FileInfo) []int64 {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%d %d %d.%09d %d %d %d", s.Dev, s.Ino, s.Ctim.Sec, s.Ctim.Nsec, s.Nlink, s.Uid, s.Gid)
+	return []int64{int64(s.Dev), int64(s.Ino), int64(s.Ctim.Sec), int64(s.Ctim.Nsec), int64(s.Nlink), int64(s.Uid), int64(s.Gid)}
 }
