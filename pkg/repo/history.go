@@ -112,3 +112,17 @@ func (o *objects) walk(tip string, visit func(Commit) bool) error {
 	}
 	return nil
 }
+
+// MergeBase returns a commit that both a and b descend from, the one with the
+// fewest steps from b; ok is false where there is none.
+func (o *objects) MergeBase(a, b string) (id string, ok bool, err error) {
+	known := map[string]bool{}
+	if err := o.walk(a, func(c Commit) bool { known[c.ID] = true; return true }); err != nil {
+		return "", false, err
+	}
+	err = o.walk(b, func(c Commit) bool {
+		id, ok = c.ID, known[c.ID]
+		return !ok
+	})
+	return id, ok, err
+}
