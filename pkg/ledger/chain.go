@@ -45,23 +45,33 @@ type Chain struct {
 // ReadJournal reads a journal from its segments, keyed by name, and checks
 // every line's form and its place in the chain. An error is a *CorruptError.
 func ReadJournal(segments map[string][]byte) (Chain, error) {
-	chain := Chain{Head: ZeroHash}
-	for i, name := range slices.Sorted(maps.Keys(segments)) {
-		if name != Segment(i*SegmentSize) {
-			return Chain{}, &CorruptError{Segment: name, Why: "is not " + Segment(i*SegmentSize) + ": a segment is missing or misnamed"}
+	if len(segments) == 0 {
+		return Chain{}, &CorruptError{Segment: Segment(0), Why: "the journal is empty"}
+	}
+	names := make(map[string]bool, len(segments))
+	for i := range len(segments) {
+		names[Segment(i*SegmentSize)] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(segments)) {
+		if !names[name] {
+			return Chain{}, &CorruptError{Segment: name, Why: fmt.Sprintf("is none of the %d segments from %s on: one is missing or misnamed", len(segments), Segment(0))}
 		}
+	}
+	chain := Chain{Head: ZeroHash}
+	for i := range len(segments) {
+		name := Segment(i * SegmentSize)
 		if err := chain.read(name, i, segments[name]); err != nil {
 			return Chain{}, err
 		}
-	}
-	if len(chain.Events) == 0 {
-		return Chain{}, &CorruptError{Segment: Segment(0), Why: "the journal is empty"}
 	}
 	return chain, nil
 }
 
 // read appends the lines of the segment with the given index to the chain.
 func (c *Chain) read(name string, index int, data []byte) error {
+	if len(data) == 0 {
+		return &CorruptError{Segment: name, Why: "the segment is empty"}
+	}
 	for n, text := range splitLines(data) {
 		bad := func(format string, args ...any) error {
 			return &CorruptError{Segment: name, Line: n + 1, Why: fmt.Sprintf(format, args...)}
@@ -85,11 +95,26 @@ func (c *Chain) read(name string, index int, data []byte) error {
 		if e.Iteration/SegmentSize != index {
 			return bad("iteration %d belongs to %s", e.Iteration, Segment(e.Iteration))
 		}
-		if len(c.Events) > 0 && e.Run != c.Events[0].Run {
-			return bad("run %q, the journal is of %q", e.Run, c.Events[0].Run)
+		if err := c.fits(e); err != nil {
+			return bad("%v", err)
 		}
 		c.Events = append(c.Events, e)
 		c.Head = Hash(text)
+	}
+	return nil
+}
+
+// fits checks run and iteration of an event against those before it.
+func (c *Chain) fits(e Event) error {
+	if len(c.Events) == 0 {
+		return nil
+	}
+	first, last := c.Events[0], c.Events[len(c.Events)-1]
+	switch {
+	case e.Run != first.Run:
+		return fmt.Errorf("run %q, the journal is of %q", e.Run, first.Run)
+	case e.Iteration < last.Iteration:
+		return fmt.Errorf("iteration %d after iteration %d", e.Iteration, last.Iteration)
 	}
 	return nil
 }
@@ -110,6 +135,9 @@ func (c Chain) Append(events ...Event) (Chain, []byte, error) {
 		// What is kept is what a reader would read.
 		if e, err = ParseEvent(text); err != nil {
 			return Chain{}, nil, fmt.Errorf("event %d: %w", len(c.Events), err)
+		}
+		if err := c.fits(e); err != nil {
+			return Chain{}, nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Data.Kind(), err)
 		}
 		c.Events = append(c.Events, e)
 		c.Head = Hash(text)
@@ -137,8 +165,8 @@ func ReadResults(segments map[string][]byte, journal []Event) ([]Entry, error) {
 		want[name] = append(want[name], text...)
 		entries = append(entries, f.Entry)
 	}
-	for name := range segments {
-		if _, ok := want[name]; !ok && len(segments[name]) > 0 {
+	for _, name := range slices.Sorted(maps.Keys(segments)) {
+		if _, ok := want[name]; !ok {
 			return nil, &CorruptError{Segment: name, Why: "the journal knows no attempt of this segment"}
 		}
 	}
