@@ -50,7 +50,7 @@ func (k *checker) metrics() {
 			k.bad(n.get("direction"), "lower is better for "+name+", which the supervisor measures", "write direction: lower")
 		}
 	}
-	if k.c.Acceptance.Policy == Deterministic && noisy(k.c.Metric.Name) {
+	if k.c.Acceptance.Policy == Deterministic && Noisy(k.c.Metric.Name) {
 		k.bad(primary, "policy deterministic cannot judge "+k.c.Metric.Name+": two launches of the same code give two values",
 			"choose a metric without noise, such as code_lines or a count that the scorer prints")
 	}
@@ -115,7 +115,7 @@ func (k *checker) acceptance() {
 		case k.unknownMetric(n):
 		case name == k.c.Metric.Name:
 			k.bad(n, "the metric itself cannot break a tie of its own", "name another metric")
-		case k.c.Acceptance.Policy == Deterministic && noisy(name):
+		case k.c.Acceptance.Policy == Deterministic && Noisy(name):
 			k.bad(n, "the tie-breaker "+name+" is noisy: it would decide by chance", "name a metric without noise, such as code_lines")
 		}
 	}

@@ -197,8 +197,8 @@ func measured() []string {
 	return []string{WallSeconds, CPUSeconds, PeakMemoryBytes, CodeLines}
 }
 
-// noisy reports whether two launches of the same code may give two values.
-func noisy(metric string) bool {
+// Noisy reports whether two launches of the same code may give two values.
+func Noisy(metric string) bool {
 	return metric == WallSeconds || metric == CPUSeconds || metric == PeakMemoryBytes
 }
 
