@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -9,9 +10,10 @@ import (
 	"github.com/research-loop/research-loop/pkg/ledger"
 )
 
-// tolerance forgives the last binary digits of a difference of two decimal
-// values: 0.754 - 0.75 must count as 0.004. It is relative to the larger value.
-const tolerance = 1e-12
+// slack forgives the last binary digits of a difference of two decimal values:
+// 0.76 - 0.756 must count as 0.004. It is a share of min_delta and not of the
+// values, so that however large they are no smaller gain gets by.
+const slack = 1e-6
 
 // accept applies the deterministic policy: a gain of at least min_delta is
 // kept; a tie is kept by a declared tie-breaker with nothing else worse.
@@ -25,16 +27,16 @@ func accept(c *contract.Contract, candidate, incumbent map[string]float64) (ledg
 		return tie(c, candidate, incumbent, change)
 	case gain < 0:
 		return ledger.Discard, change + ": worse"
-	case gain+tolerance*math.Max(math.Abs(a), math.Abs(b)) < c.Acceptance.MinDelta:
-		return ledger.Discard, fmt.Sprintf("%s: gain %s is below min_delta %s", change, number(gain), number(c.Acceptance.MinDelta))
+	case gain < c.Acceptance.MinDelta*(1-slack):
+		return ledger.Discard, fmt.Sprintf("%s: gain %.6g is below min_delta %s", change, gain, number(c.Acceptance.MinDelta))
 	}
-	return ledger.Keep, fmt.Sprintf("%s: gain %s", change, number(gain))
+	return ledger.Keep, fmt.Sprintf("%s: gain %.6g", change, gain)
 }
 
 // tie asks the tie-breakers in their order; the first that differs answers.
 func tie(c *contract.Contract, candidate, incumbent map[string]float64, change string) (ledger.Status, string) {
 	for _, m := range c.Secondary {
-		if !noisy(m.Name) && better(m.Direction, incumbent[m.Name], candidate[m.Name]) < 0 {
+		if !contract.Noisy(m.Name) && better(m.Direction, incumbent[m.Name], candidate[m.Name]) < 0 {
 			return ledger.Discard, fmt.Sprintf("%s: tie, and %s is worse", change, m.Name)
 		}
 	}
@@ -75,13 +77,32 @@ func deterministic(c *contract.Contract) []string {
 		names = append(names, m.Name)
 	}
 	names = append(names, c.Acceptance.TieBreakers...)
-	return slices.DeleteFunc(names, noisy)
+	return slices.DeleteFunc(names, contract.Noisy)
 }
 
-// noisy says that a metric differs from launch to launch by its nature.
-func noisy(name string) bool {
-	return name == "wall_seconds" || name == "cpu_seconds" || name == "peak_memory_bytes"
+// unusable names the first metric that the contract decides by and that has no
+// finite value, "" where all have one.
+func unusable(c *contract.Contract, metrics map[string]float64) string {
+	names := []string{c.Metric.Name}
+	for _, m := range c.Secondary {
+		names = append(names, m.Name)
+	}
+	for _, k := range c.Constraints {
+		names = append(names, k.Metric)
+	}
+	for _, name := range append(names, c.Acceptance.TieBreakers...) {
+		if v, ok := metrics[name]; !ok || math.IsNaN(v) || math.IsInf(v, 0) {
+			return name
+		}
+	}
+	return ""
 }
 
-// number prints a value with at most six significant digits.
-func number(v float64) string { return fmt.Sprintf("%.6g", v) }
+// number prints a finite value as the records do.
+func number(v float64) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}

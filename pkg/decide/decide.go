@@ -56,7 +56,8 @@ func (e *IncumbentError) Error() string {
 	return fmt.Sprintf("incumbent %.12s: %s", e.Commit, e.Why)
 }
 
-// Decide gives the decision without its head. An error is an *IncumbentError.
+// Decide gives the decision without its head. An error is an *IncumbentError,
+// or says that the evidence is not whole.
 func Decide(e Evidence) (ledger.Decided, error) {
 	d := ledger.Decided{Constraints: map[string]*bool{}}
 	for _, name := range []string{HarnessUnchanged, TreeUnchanged, GeneralizationGate} {
@@ -65,16 +66,24 @@ func Decide(e Evidence) (ledger.Decided, error) {
 	if early(e, &d) {
 		return finish(e, d), nil
 	}
+	if e.Evaluation == nil {
+		return ledger.Decided{}, fmt.Errorf("%.12s was not evaluated", e.Commit)
+	}
+	d.Replay = true
+	if violated(e, &d) {
+		return finish(e, d), nil
+	}
 	candidate, incumbent, err := arms(e)
 	if err != nil {
 		return ledger.Decided{}, err
 	}
-	d.Replay = true
 	d.Metrics = candidate.Metrics
 	if incumbent != nil {
 		d.IncumbentMetrics = incumbent.Metrics
 	}
-	judge(e, candidate, incumbent, &d)
+	if err := judge(e, candidate, incumbent, &d); err != nil {
+		return ledger.Decided{}, err
+	}
 	return finish(e, d), nil
 }
 
@@ -105,43 +114,77 @@ func early(e Evidence, d *ledger.Decided) bool {
 	return true
 }
 
+// violated answers the one question that comes before every measurement: a
+// pass that broke off at a failed state check may hold none.
+func violated(e Evidence, d *ledger.Decided) bool {
+	harness, tree := true, true
+	for _, v := range e.Evaluation.Violations {
+		// evaluate writes "<when>: <what>: <differences>".
+		if strings.Contains(v, ": harness: ") || strings.Contains(v, ": contract: ") {
+			harness = false
+		} else {
+			tree = false
+		}
+	}
+	d.Constraints[HarnessUnchanged], d.Constraints[TreeUnchanged] = &harness, &tree
+	if harness && tree {
+		return false
+	}
+	d.Status, d.Reason = ledger.Invalid, "state check: "+e.Evaluation.Violations[0]
+	return true
+}
+
 // arms picks the measurements that count. The incumbent's fresh one stands in
 // for the record where the tools have changed since.
 func arms(e Evidence) (candidate, incumbent *ledger.Measurement, err error) {
 	candidate = find(e.Evaluation.Measurements, ledger.Candidate, 0)
 	if candidate == nil {
-		return nil, nil, fmt.Errorf("evaluation of %.12s holds no measurement of the candidate", e.Commit)
+		return nil, nil, fmt.Errorf("the evaluation of %.12s holds no measurement of the candidate", e.Commit)
 	}
 	if e.Role == ledger.RoleBaseline {
 		return candidate, nil, nil
 	}
-	fresh := find(e.Evaluation.Measurements, ledger.Incumbent, 0)
-	if fresh == nil {
-		return candidate, e.Standing, nil
-	}
-	if fresh.Failure != nil {
-		return nil, nil, &IncumbentError{e.Incumbent, "measured again, it fails: " + fresh.Failure.Detail}
-	}
-	if maps.Equal(e.StandingTools, e.Evaluation.Tools) {
-		name := e.Contract.Metric.Name
-		if a, b := e.Standing.Metrics[name], fresh.Metrics[name]; a != b {
-			return nil, nil, &IncumbentError{e.Incumbent, fmt.Sprintf("%s is %v, recorded as %v under the same tools", name, b, a)}
+	incumbent = find(e.Evaluation.Measurements, ledger.Incumbent, 0)
+	switch {
+	case incumbent == nil && e.Standing == nil:
+		return nil, nil, &IncumbentError{e.Incumbent, "was never measured"}
+	case incumbent == nil:
+		incumbent = e.Standing
+	case incumbent.Failure != nil:
+		return nil, nil, &IncumbentError{e.Incumbent, "measured again, it fails: " + incumbent.Failure.Detail}
+	case e.Standing != nil && maps.Equal(e.StandingTools, e.Evaluation.Tools):
+		if why := differ(e.Contract, e.Standing, incumbent); why != "" {
+			return nil, nil, &IncumbentError{e.Incumbent, "measured again under the same tools it differs: " + why}
 		}
 	}
-	return candidate, fresh, nil
+	if name := unusable(e.Contract, incumbent.Metrics); name != "" {
+		return nil, nil, &IncumbentError{e.Incumbent, "has no value of " + name}
+	}
+	return candidate, incumbent, nil
+}
+
+// differ says in what two measurements of the same code differ, "" in nothing
+// that is deterministic.
+func differ(c *contract.Contract, first, second *ledger.Measurement) string {
+	for _, name := range deterministic(c) {
+		if a, b := first.Metrics[name], second.Metrics[name]; a != b {
+			return fmt.Sprintf("%s is %s, then %s", name, number(a), number(b))
+		}
+	}
+	if changed := compare(second, first); changed != nil && len(changed.Changed) > 0 {
+		return fmt.Sprintf("the output of counterexample %q changes", changed.Changed[0])
+	}
+	return ""
 }
 
 // judge answers the questions that need a measurement, in their order.
-func judge(e Evidence, candidate, incumbent *ledger.Measurement, d *ledger.Decided) {
-	harness, tree := stateResults(e.Evaluation.Violations)
-	d.Constraints[HarnessUnchanged], d.Constraints[TreeUnchanged] = &harness, &tree
-	if !harness || !tree {
-		d.Status, d.Reason, d.Metrics = ledger.Invalid, "state check: "+e.Evaluation.Violations[0], nil
-		return
+func judge(e Evidence, candidate, incumbent *ledger.Measurement, d *ledger.Decided) error {
+	if candidate.Failure != nil {
+		return failed(candidate.Failure, "", d)
 	}
-	if f := candidate.Failure; f != nil {
-		d.Status, d.Reason, d.Failure = f.Status, f.What+": "+f.Detail, f
-		return
+	if name := unusable(e.Contract, candidate.Metrics); name != "" {
+		d.Metrics = nil
+		return failed(&ledger.Failure{Status: ledger.Crash, What: "extract", Detail: name + " has no finite value"}, "", d)
 	}
 	broken := constraints(e.Contract, candidate.Metrics, d.Constraints)
 	d.Counterexamples = compare(candidate, incumbent)
@@ -152,10 +195,20 @@ func judge(e Evidence, candidate, incumbent *ledger.Measurement, d *ledger.Decid
 		d.Status = ledger.Discard
 		d.Reason = fmt.Sprintf("counterexamples: %d of %d outputs changed", len(d.Counterexamples.Changed), d.Counterexamples.Total)
 	case e.Role == ledger.RoleBaseline:
-		d.Status, d.Reason = baseline(e)
+		return baseline(e, candidate, d)
 	default:
 		d.Status, d.Reason = accept(e.Contract, candidate.Metrics, incumbent.Metrics)
 	}
+	return nil
+}
+
+// failed decides by a failure.
+func failed(f *ledger.Failure, which string, d *ledger.Decided) error {
+	if f.Status != ledger.Crash && f.Status != ledger.Timeout && f.Status != ledger.Invalid {
+		return fmt.Errorf("a failure with status %q: want crash, timeout or invalid", f.Status)
+	}
+	d.Status, d.Reason, d.Failure = f.Status, which+f.What+": "+f.Detail, f
+	return nil
 }
 
 // finish fills in what follows from the status.
@@ -178,19 +231,6 @@ func find(all []ledger.Measurement, arm ledger.Arm, repetition int) *ledger.Meas
 	return &all[i]
 }
 
-// stateResults tells violations of the harness from those of an arm.
-func stateResults(violations []string) (harness, tree bool) {
-	harness, tree = true, true
-	for _, v := range violations {
-		if strings.HasPrefix(v, "harness") || strings.HasPrefix(v, "contract") {
-			harness = false
-		} else {
-			tree = false
-		}
-	}
-	return harness, tree
-}
-
 // constraints writes the result of every declared constraint and gives the
 // broken ones in the contract's order.
 func constraints(c *contract.Contract, metrics map[string]float64, results map[string]*bool) (broken []string) {
@@ -198,30 +238,40 @@ func constraints(c *contract.Contract, metrics map[string]float64, results map[s
 		v := metrics[k.Metric]
 		name, ok := "", true
 		if k.AtMost != nil {
-			name, ok = fmt.Sprintf("%s at most %v", k.Metric, *k.AtMost), v <= *k.AtMost
+			name, ok = k.Metric+" at most "+number(*k.AtMost), v <= *k.AtMost
 		} else {
-			name, ok = fmt.Sprintf("%s at least %v", k.Metric, *k.AtLeast), v >= *k.AtLeast
+			name, ok = k.Metric+" at least "+number(*k.AtLeast), v >= *k.AtLeast
 		}
 		results[name] = &ok
 		if !ok {
-			broken = append(broken, fmt.Sprintf("%s, measured %v", name, v))
+			broken = append(broken, name+", measured "+number(v))
 		}
 	}
 	return broken
 }
 
 // compare compares the outputs on the counterexample split with the
-// incumbent's recorded ones; nil where there is no such split.
+// incumbent's recorded ones; nil where there is no such split. An output that
+// only one of them has is a change.
 func compare(candidate, incumbent *ledger.Measurement) *ledger.Counterexamples {
-	if len(candidate.Counterexamples) == 0 {
+	all := maps.Clone(candidate.Counterexamples)
+	if incumbent != nil {
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, incumbent.Counterexamples)
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	out := &ledger.Counterexamples{Total: len(candidate.Counterexamples), Changed: []string{}}
+	out := &ledger.Counterexamples{Total: len(all), Changed: []string{}}
 	if incumbent == nil {
 		return out
 	}
-	for _, id := range slices.Sorted(maps.Keys(candidate.Counterexamples)) {
-		if candidate.Counterexamples[id] != incumbent.Counterexamples[id] {
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		was, before := incumbent.Counterexamples[id]
+		is, after := candidate.Counterexamples[id]
+		if was != is || before != after {
 			out.Changed = append(out.Changed, id)
 		}
 	}
@@ -229,24 +279,19 @@ func compare(candidate, incumbent *ledger.Measurement) *ledger.Counterexamples {
 }
 
 // baseline asks what only the baseline can show: that two launches agree.
-func baseline(e Evidence) (ledger.Status, string) {
-	first := find(e.Evaluation.Measurements, ledger.Candidate, 0)
+func baseline(e Evidence, first *ledger.Measurement, d *ledger.Decided) error {
 	second := find(e.Evaluation.Measurements, ledger.Candidate, 1)
-	if second == nil {
-		return ledger.Keep, "baseline"
+	switch {
+	case second == nil:
+		return fmt.Errorf("the baseline %.12s was launched once, want twice", e.Commit)
+	case second.Failure != nil:
+		return failed(second.Failure, "second launch: ", d)
 	}
-	if f := second.Failure; f != nil {
-		return f.Status, "second launch: " + f.What + ": " + f.Detail
+	if why := differ(e.Contract, first, second); why != "" {
+		d.Status = ledger.Invalid
+		d.Reason = "two launches of the baseline differ, policy deterministic cannot judge it: " + why
+		return nil
 	}
-	for _, name := range deterministic(e.Contract) {
-		if a, b := first.Metrics[name], second.Metrics[name]; a != b {
-			return ledger.Invalid, fmt.Sprintf("two launches of the baseline give two values of %s, %v and %v: policy deterministic cannot judge it", name, a, b)
-		}
-	}
-	for id, digest := range first.Counterexamples {
-		if second.Counterexamples[id] != digest {
-			return ledger.Invalid, fmt.Sprintf("two launches of the baseline give two outputs of counterexample %s", id)
-		}
-	}
-	return ledger.Keep, "baseline"
+	d.Status, d.Reason = ledger.Keep, "baseline"
+	return nil
 }
