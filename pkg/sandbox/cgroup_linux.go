@@ -186,7 +186,7 @@ func (c *cgroups) create(l Limits) (*group, error) {
 		return nil, refusef("cgroup", err, "")
 	}
 	if c.version == 2 {
-		dir, err := os.Open(g.at("memory"))
+		dir, err := os.Open(filepath.Join(c.folders()[0], g.name))
 		if err != nil {
 			g.remove()
 			return nil, refusef("cgroup", err, "")

@@ -23,6 +23,9 @@ func New(Options) (*Sandbox, error) { return nil, notHere() }
 // Run returns a *SetupError.
 func (s *Sandbox) Run(context.Context, Spec) (Result, error) { return Result{}, notHere() }
 
+// Probe returns a *SetupError.
+func (s *Sandbox) Probe(context.Context) ([]ProbeRow, error) { return nil, notHere() }
+
 // Mode is empty.
 func (s *Sandbox) Mode() Mode { return "" }
 
