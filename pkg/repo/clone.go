@@ -60,6 +60,14 @@ func OpenClone(ctx context.Context, dir, remote string) (*Clone, error) {
 	return c, nil
 }
 
+// BusyError says that a clone belongs to another process.
+type BusyError struct {
+	Path string
+	PID  string // "" where it is not known
+}
+
+func (e *BusyError) Error() string { return fmt.Sprintf("%s is in use by process %s", e.Path, e.PID) }
+
 // transport are the settings of every command that meets a remote: a malformed
 // object is fetched, to be judged, not to stop the run; a dead peer is noticed;
 // nothing runs in the background afterwards.
@@ -116,6 +124,9 @@ func prepareClone(ctx context.Context, dir string) error {
 		return nil
 	})
 }
+
+// Remote is the address that the clone is of, without a password.
+func (c *Clone) Remote() string { return redactURL(c.remote) }
 
 // Close gives the clone up to other processes.
 func (c *Clone) Close() error {

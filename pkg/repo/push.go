@@ -33,6 +33,9 @@ type RemoteError struct {
 	Why    string
 	Fix    string // "" if nothing is known to help
 	Denied bool   // credentials are missing, wrong or too weak
+	// Refused says that the remote was reached and its rules said no: trying
+	// again will not help.
+	Refused bool
 }
 
 func (e *RemoteError) Error() string { return fmt.Sprintf("remote %s: %s", e.Remote, e.Why) }
@@ -125,7 +128,7 @@ func (c *Clone) remoteError(ctx context.Context, cause error) error {
 	for _, k := range remoteKinds() {
 		for _, sign := range k.signs {
 			if strings.Contains(text, sign) {
-				e.Fix, e.Denied = k.fix, k.denied
+				e.Fix, e.Denied, e.Refused = k.fix, k.denied, k.refused
 				return e
 			}
 		}
@@ -145,26 +148,27 @@ func remoteWords(exit *exitError) string {
 }
 
 type remoteKind struct {
-	signs  []string
-	fix    string
-	denied bool
+	signs   []string
+	fix     string
+	denied  bool
+	refused bool
 }
 
 // remoteKinds are the refusals that have a known cure, first match first.
 func remoteKinds() []remoteKind {
 	return []remoteKind{
-		{[]string{"dubious ownership"}, "run `git config --global --add safe.directory <folder>` for the folder that git names", false},
-		{[]string{"mismatched algorithms", "object format"}, "use a remote with SHA-1 objects; a run cannot be kept in another one yet", false},
-		{[]string{"gh006", "gh013", "protected branch", "pre-receive hook declined", "declined by repository rule"},
-			"let the supervisor's key write this branch in the remote's branch rules", true},
+		{[]string{"dubious ownership"}, "run `git config --global --add safe.directory <folder>` for the folder that git names", false, false},
+		{[]string{"mismatched algorithms", "object format"}, "use a remote with SHA-1 objects; a run cannot be kept in another one yet", false, false},
+		{[]string{"gh006", "gh013", "protected branch", "hook declined", "declined by repository rule"},
+			"let the supervisor's key write this branch in the remote's branch rules", false, true},
 		{[]string{"authentication failed", "could not read username", "could not read password", "permission denied", "error: 401", "error: 403",
 			"terminal prompts disabled", "host key verification failed", "write access to repository not granted"},
-			"check that the credentials that git uses for this remote are there and may do this", true},
+			"check that the credentials that git uses for this remote are there and may do this", true, false},
 		{[]string{"not found", "does not exist", "does not appear to be a git repository", "no such file or directory"},
-			"check the address of the remote, and that the credentials may see it", false},
+			"check the address of the remote, and that the credentials may see it", false, false},
 		{[]string{"could not resolve host", "unable to access", "connection refused", "connection timed out", "network is unreachable", "could not read from remote"},
-			"check the network and try again", false},
-		{[]string{"no space left", "unable to write", "unpacker error", "read-only file system"}, "make room or give write permission where the remote is stored", false},
+			"check the network and try again", false, false},
+		{[]string{"no space left", "unable to write", "unpacker error", "read-only file system"}, "make room or give write permission where the remote is stored", false, false},
 	}
 }
 

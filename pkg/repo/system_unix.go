@@ -31,7 +31,7 @@ func lock(path string) (*os.File, error) {
 		holder := make([]byte, 32)
 		n, _ := f.ReadAt(holder, 0)
 		f.Close()
-		return nil, fmt.Errorf("%s is in use by process %s", path, strings.TrimSpace(string(holder[:n])))
+		return nil, &BusyError{Path: path, PID: strings.TrimSpace(string(holder[:n]))}
 	}
 	if err == nil {
 		err = f.Truncate(0)

@@ -12,8 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// person signs every commit that a Clone writes.
-const person = "research-loop <research-loop@localhost>"
+// Identity is the author of every commit that a Clone writes.
+const Identity = "research-loop <research-loop@localhost>"
 
 // WriteBlob stores data as a blob.
 func (c *Clone) WriteBlob(data []byte) (id string, err error) {
@@ -174,7 +174,7 @@ func (c *Clone) WriteCommit(tree string, parents []string, message string, when 
 	if !strings.HasSuffix(message, "\n") {
 		message += "\n"
 	}
-	fmt.Fprintf(&b, "author %s %d +0000\ncommitter %[1]s %[2]d +0000\n\n%s", person, when.Unix(), message)
+	fmt.Fprintf(&b, "author %s %d +0000\ncommitter %[1]s %[2]d +0000\n\n%s", Identity, when.Unix(), message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.store.write(plumbing.CommitObject, b.Bytes())
