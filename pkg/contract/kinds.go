@@ -219,20 +219,18 @@ func (n *node) convertSpan() string {
 }
 
 func (n *node) convertSize() string {
-	parts := sizeShape.FindStringSubmatch(n.text)
-	if parts == nil {
+	if !sizeShape.MatchString(n.text) {
 		hint := ""
 		if d := decimalSize.FindStringSubmatch(n.text); d != nil {
 			hint = "; did you mean " + shown(d[1]+strings.ToUpper(d[2])+"iB") + "?"
 		}
 		return "want " + n.field.wants() + ", got " + shown(n.text) + hint
 	}
-	unit := map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": tebibyte}[parts[2]]
-	count, err := strconv.ParseInt(parts[1], 10, 64)
-	if err != nil || count > maxQuantity/unit {
+	bytes, err := ParseSize(n.text)
+	if err != nil {
 		return "the size is too large"
 	}
-	n.whole = count * unit
+	n.whole = bytes
 	return ""
 }
 
