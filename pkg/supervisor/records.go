@@ -1,0 +1,181 @@
+package supervisor
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
+)
+
+// records is the state branch as it was read, and what is held back for it.
+type records struct {
+	// Run is what the records say, held back events included.
+	Run *journal.Run
+	// Head is the commit of the state branch that was read.
+	Head string
+
+	chain   ledger.Chain
+	changed map[string][]byte // whole files below the run's folder, to be pushed
+	base    map[string][]byte // files as they stand at Head, read on demand
+	events  int               // events held back
+}
+
+// NoRunError says that there is no state branch for the tag.
+type NoRunError struct{ Tag, Remote string }
+
+func (e *NoRunError) Error() string {
+	return fmt.Sprintf("no run %s in %s: there is no branch %s", e.Tag, e.Remote, journal.StateBranch(contract.Tag(e.Tag)))
+}
+
+// ReadRecords reads a run from a state branch's commit.
+func ReadRecords(clone *repo.Clone, tag contract.Tag, head string) (*journal.Run, ledger.Chain, map[string][]byte, error) {
+	entries, err := clone.Tree(head)
+	if err != nil {
+		return nil, ledger.Chain{}, nil, err
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Path, journal.Folder(tag))
+		if !ok || e.Mode != "100644" {
+			return nil, ledger.Chain{}, nil, &ledger.CorruptError{Segment: e.Path, Why: "does not belong on " + journal.StateBranch(tag)}
+		}
+		if strings.HasPrefix(name, "logs/") {
+			continue
+		}
+		if files[name], err = clone.Blob(e.ID); err != nil {
+			return nil, ledger.Chain{}, nil, err
+		}
+	}
+	run, chain, err := journal.Read(tag, files)
+	return run, chain, files, err
+}
+
+// reload fetches and reads the records anew; what was held back is dropped.
+func (s *Supervisor) reload(ctx context.Context) error {
+	if err := s.Clone.Fetch(ctx); err != nil {
+		return err
+	}
+	s.fresh = false
+	head, ok := s.Clone.Branch(journal.StateBranch(s.Tag))
+	if !ok {
+		return &NoRunError{Tag: string(s.Tag), Remote: s.Clone.Remote()}
+	}
+	run, chain, files, err := ReadRecords(s.Clone, s.Tag, head)
+	if err != nil {
+		return err
+	}
+	s.records = records{Run: run, Head: head, chain: chain, base: files, changed: map[string][]byte{}}
+	return nil
+}
+
+// hold appends events to the records in memory; flush makes them durable.
+func (s *Supervisor) hold(data ...ledger.Data) error {
+	for _, d := range data {
+		iteration := max(s.Run.Iteration, 0)
+		if d.Kind() == ledger.KindPrepared {
+			iteration = s.Run.Iteration + 1
+		}
+		event := ledger.Event{Time: s.Now().UTC().Truncate(0), Run: string(s.Tag), Iteration: iteration, Data: d}
+		chain, text, err := s.chain.Append(event)
+		if err != nil {
+			return err
+		}
+		// The fold sees what a reader of the bytes would see.
+		if err := s.Run.Apply(chain.Events[len(chain.Events)-1]); err != nil {
+			return err
+		}
+		s.chain = chain
+		s.extend(ledger.Segment(iteration), text)
+		if f, ok := d.(*ledger.Finalized); ok {
+			line, err := ledger.FormatEntry(f.Entry)
+			if err != nil {
+				return err
+			}
+			s.extend(ledger.Results(f.Entry.Iteration), line)
+		}
+		s.events++
+	}
+	return nil
+}
+
+// extend appends text to a file below the run's folder.
+func (s *Supervisor) extend(name string, text []byte) {
+	old, ok := s.changed[name]
+	if !ok {
+		old = s.base[name]
+	}
+	s.changed[name] = append(bytes.Clone(old), text...)
+}
+
+// flush makes what is held back durable, by one commit. A *repo.LostRace means
+// that nothing of it was.
+func (s *Supervisor) flush(ctx context.Context) error {
+	if s.events == 0 {
+		return nil
+	}
+	put := map[string][]byte{}
+	for name, data := range s.changed {
+		put[journal.Folder(s.Tag)+name] = data
+	}
+	last := s.chain.Events[len(s.chain.Events)-1]
+	message := fmt.Sprintf("%s: %s of iteration %d\n", s.Tag, last.Data.Kind(), last.Iteration)
+	id, err := s.commitRecords(ctx, s.Head, put, message)
+	if err != nil {
+		return err
+	}
+	maps.Copy(s.base, s.changed)
+	s.Head, s.events, s.changed = id, 0, map[string][]byte{}
+	return nil
+}
+
+// commitRecords puts files on the state branch on top of parent; "" makes the branch.
+func (s *Supervisor) commitRecords(ctx context.Context, parent string, put map[string][]byte, message string) (string, error) {
+	tree, err := s.Clone.WriteTree(parent, put)
+	if err != nil {
+		return "", err
+	}
+	var parents []string
+	if parent != "" {
+		parents = []string{parent}
+	}
+	id, err := s.Clone.WriteCommit(tree, parents, message, s.Now())
+	if err != nil {
+		return "", err
+	}
+	return id, s.Clone.Push(ctx, journal.StateBranch(s.Tag), id, parent)
+}
+
+// keepLogs adds the logs of a pass to what is held back, and writes them whole
+// to the run folder.
+func (s *Supervisor) keepLogs() error {
+	for _, log := range s.outcome.Logs {
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		if _, err := w.Write(log.Data); err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+		s.changed["logs/"+log.Name+".gz"] = packed.Bytes()
+		path := filepath.Join(s.Folder, "logs", filepath.FromSlash(log.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, log.Data, 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+// Package supervisor takes a run from one durable point to the next.
+//
+// It is one loop: look at the records and at the run branch, ask
+// journal.Run.Next for the one step that is due, do it, append what happened.
+// Events only wake it; every fact is derived again, so that a lost, doubled or
+// late wake-up changes nothing and a process that dies anywhere is followed by
+// one that goes on from the records.
+//
+// What is appended is first held back and then made durable by one commit on
+// the state branch, at the latest before an effect that the records must
+// precede: a launch, a push to the run branch, a publication, the end of the
+// loop. The commit's parent is the head that was read, and the push is never
+// forced: whoever lost a race drops what he held back, reads again and asks
+// Next again.
+//
+// What a crash leaves, by the point at which it comes:
+//
+//	before the claim is pushed    nothing
+//	before the outcome is pushed  a lease whose holder is gone: the pass is retried
+//	before the restore is pushed  a decision, which the next process carries out
+//	after the restore is pushed   a restore commit, which is found and recorded
+//	before finalized is pushed    the same
+//
+// Folders of a pass that was cut off stay below the run folder and are removed
+// by the next process that takes the run on.
+package supervisor
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/evaluate"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
+)
+
+// Supervisor judges one run. It is not for concurrent use.
+type Supervisor struct {
+	// Clone is the supervisor's own clone of the run's repository.
+	Clone *repo.Clone
+	// Launcher runs candidate code and the scorer.
+	Launcher evaluate.Launcher
+	Tag      contract.Tag
+	// Folder is the run folder: build cache, whole logs, folders of a pass.
+	Folder string
+	// Holder is this process; Alive says whether another one on this host lives.
+	Holder ledger.Holder
+	Alive  func(ledger.Holder) bool
+	Now    func() time.Time
+	// Say, if set, is told of every step before it is done.
+	Say func(journal.Step, *journal.Run)
+	// Probed is what the sandbox was found to enforce; recorded once a run.
+	Probed ledger.Probed
+	// Level and Exceptions stand in every entry.
+	Level string
+
+	records
+	lease   string
+	outcome *evaluate.Outcome
+	world   journal.World
+	fresh   bool // world was read since the last step that moved anything
+}
+
+// HaltedError says that the run is halted: only a maintainer lets it go on.
+type HaltedError struct{ Tag, Reason string }
+
+func (e *HaltedError) Error() string { return fmt.Sprintf("run %s is halted: %s", e.Tag, e.Reason) }
+
+// maxRaces bounds how often one call starts over because another process was faster.
+const maxRaces = 100
+
+// Reconcile does what is due until nothing is, and returns the step at which
+// it stopped: journal.Idle, journal.Done or journal.Wait. A halted run is a
+// *HaltedError. Every other error is operational: calling again may help.
+func (s *Supervisor) Reconcile(ctx context.Context) (journal.Step, error) {
+	if err := s.reload(ctx); err != nil {
+		return journal.Step{}, err
+	}
+	for races := 0; ; {
+		step, err := s.advance(ctx)
+		var lost *repo.LostRace
+		switch {
+		case errors.As(err, &lost) && races < maxRaces:
+			races++
+			if err := s.reload(ctx); err != nil {
+				return step, err
+			}
+		case err != nil:
+			return step, err
+		case step.Do == journal.Idle, step.Do == journal.Done, step.Do == journal.Wait:
+			return step, nil
+		}
+	}
+}
+
+// advance does the one step that is due.
+func (s *Supervisor) advance(ctx context.Context) (journal.Step, error) {
+	if err := s.observe(ctx); err != nil {
+		return journal.Step{}, err
+	}
+	step := s.Run.Next(s.world)
+	if s.Say != nil {
+		s.Say(step, s.Run)
+	}
+	switch step.Do {
+	case journal.Idle, journal.Done, journal.Wait:
+		return step, s.flush(ctx)
+	case journal.Stopped:
+		if err := s.flush(ctx); err != nil {
+			return step, err
+		}
+		return step, &HaltedError{Tag: string(s.Tag), Reason: step.Reason}
+	}
+	return step, s.do(ctx, step)
+}
+
+// do carries out a step that changes something.
+func (s *Supervisor) do(ctx context.Context, step journal.Step) error {
+	switch step.Do {
+	case journal.Publish:
+		return s.publish(step.Commit)
+	case journal.Claim:
+		return s.claim(ctx, step.Commit)
+	case journal.Start:
+		return s.start(step)
+	case journal.Retry:
+		return s.retry(step)
+	case journal.Execute:
+		return s.execute(ctx)
+	case journal.Record:
+		return s.record()
+	case journal.Decide:
+		return s.decide(step)
+	case journal.Restore:
+		return s.restore(ctx)
+	case journal.Note:
+		return s.hold(&ledger.RolledBack{Head: s.head(), Commit: step.Commit, By: s.by(step.By)})
+	case journal.Finalize:
+		return s.finalize()
+	case journal.Open:
+		return s.hold(&ledger.Opened{Branch: journal.RunBranch(s.Tag), Commit: step.Commit})
+	case journal.Recreate:
+		return s.recreate(ctx, step.Commit)
+	case journal.Sweep:
+		return s.sweep(ctx, step)
+	case journal.Supersede:
+		return s.supersede(step)
+	case journal.Stop:
+		return s.hold(&ledger.Closing{Reason: step.Reason, By: "contract"})
+	case journal.Close:
+		return s.hold(&ledger.Closed{Reason: step.Reason, Best: s.best()})
+	}
+	return fmt.Errorf("step %q is not known", step.Do)
+}
+
+// best is the last kept commit, the baseline where nothing was kept.
+func (s *Supervisor) best() string {
+	if s.Run.Incumbent.Commit == "" {
+		return s.Run.Sealed.Baseline
+	}
+	return s.Run.Incumbent.Commit
+}
+
+// RequestClose records that the run shall close. It is an intent: it may be
+// recorded while another process judges, and the loop acts on it.
+func (s *Supervisor) RequestClose(ctx context.Context, reason, by string) error {
+	return s.intend(ctx, func() (ledger.Data, error) {
+		switch {
+		case s.Run.Halted != nil:
+			return nil, &HaltedError{Tag: string(s.Tag), Reason: s.Run.Halted.Reason}
+		case s.Run.Closing != nil || s.Run.Closed != nil:
+			return nil, nil
+		}
+		return &ledger.Closing{Reason: reason, By: by}, nil
+	})
+}
+
+// Authorise lets a halted run go on.
+func (s *Supervisor) Authorise(ctx context.Context, reason, by string) error {
+	return s.intend(ctx, func() (ledger.Data, error) {
+		if s.Run.Halted == nil {
+			return nil, fmt.Errorf("run %s is not halted: there is nothing to authorise", s.Tag)
+		}
+		return &ledger.Authorised{Reason: reason, By: by}, nil
+	})
+}
+
+// intend appends one event that carries no lease, again after every lost race.
+func (s *Supervisor) intend(ctx context.Context, event func() (ledger.Data, error)) error {
+	for races := 0; ; races++ {
+		if err := s.reload(ctx); err != nil {
+			return err
+		}
+		data, err := event()
+		if err != nil || data == nil {
+			return err
+		}
+		if err := s.hold(data); err != nil {
+			return err
+		}
+		err = s.flush(ctx)
+		var lost *repo.LostRace
+		if !errors.As(err, &lost) || races >= maxRaces {
+			return err
+		}
+	}
+}
+
+// token gives a random name that says nothing.
+func token() string {
+	b := make([]byte, 8)
+	rand.Read(b) // never fails: see crypto/rand
+	return hex.EncodeToString(b)
+}
