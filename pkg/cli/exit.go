@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/decide"
+	"github.com/research-loop/research-loop/pkg/evaluate"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/sandbox"
+	"github.com/research-loop/research-loop/pkg/supervisor"
+)
+
+// The exit codes.
+const (
+	exitDone        = 0
+	exitOperational = 1
+	exitUsage       = 2
+	exitIntegrity   = 3
+	exitAuth        = 4
+	exitStopped     = 5
+	exitDecision    = 6
+	exitPending     = 8
+	exitDiscard     = 10
+	exitInvalid     = 12
+	exitCrash       = 13
+	exitTimeout     = 14
+	exitInterrupted = 130
+)
+
+// usageError is a wrong call.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// verdictError carries an answer that is not yes. Quiet ones were already printed.
+type verdictError struct {
+	code      int
+	what, fix string
+}
+
+func (e *verdictError) Error() string { return e.what }
+
+// fail prints an error with its cure and gives its exit code.
+func (e *Env) fail(cmd *cobra.Command, err error) int {
+	code, fix := classify(err)
+	if errors.Is(err, context.Canceled) {
+		code, fix = exitInterrupted, "the records are whole: run the same command again"
+	}
+	if cmd != nil && wantsJSON(cmd) {
+		e.json("error", map[string]any{"exit": code, "command": cmd.CommandPath(), "message": err.Error(), "fix": fix})
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintf(e.Stderr, "research-loop: %s\n", strings.TrimRight(text, "\n"))
+	}
+	if fix != "" {
+		fmt.Fprintf(e.Stderr, "fix: %s\n", fix)
+	}
+	return code
+}
+
+// classify gives an error's exit code and what to do about it.
+func classify(err error) (code int, fix string) {
+	if code, fix := classifyPerson(err); code != 0 {
+		return code, fix
+	}
+	return classifyMachine(err)
+}
+
+// classifyPerson covers what a person must change or decide.
+func classifyPerson(err error) (int, string) {
+	var (
+		usage   *usageError
+		verdict *verdictError
+		faults  *contract.Faults
+		refused *supervisor.RefusedError
+		dirty   *supervisor.DirtyError
+		inUse   *supervisor.InUseError
+		noRun   *supervisor.NoRunError
+		noRepo  *repo.NotRepository
+		missing *evaluate.MissingTool
+	)
+	switch {
+	case errors.As(err, &verdict):
+		return verdict.code, verdict.fix
+	case errors.As(err, &usage):
+		return exitUsage, "research-loop --help"
+	case errors.As(err, &faults):
+		return exitUsage, "correct " + faults.File + ", commit and push it"
+	case errors.As(err, &dirty):
+		return exitDecision, "commit them, or start with --worktree DIR to work in a clean folder beside them"
+	case errors.As(err, &refused):
+		return exitUsage, refused.Fix
+	case errors.As(err, &inUse):
+		return exitDecision, "choose another tag: research-loop start OTHER-TAG"
+	case errors.As(err, &noRun):
+		return exitUsage, "research-loop start " + noRun.Tag + ", or name the repository with --remote"
+	case errors.As(err, &noRepo):
+		return exitUsage, "go to a git repository, or name one with --remote URL"
+	case errors.As(err, &missing):
+		return exitOperational, "install it, or correct evaluation.requires"
+	}
+	return 0, ""
+}
+
+// classifyMachine covers what the machine, the network or the records did.
+func classifyMachine(err error) (int, string) {
+	var (
+		seal      *contract.SealError
+		corrupt   *ledger.CorruptError
+		integrity *sandbox.IntegrityError
+		setup     *sandbox.SetupError
+		halted    *supervisor.HaltedError
+		incumbent *decide.IncumbentError
+		remote    *repo.RemoteError
+		lost      *repo.LostRace
+	)
+	switch {
+	case errors.As(err, &halted):
+		return exitIntegrity, "look at it, then: research-loop reconcile " + halted.Tag + " --authorise '<reason>'"
+	case errors.As(err, &seal), errors.As(err, &corrupt):
+		return exitIntegrity, "a person must look: compare with an earlier commit of the state branch, put nothing right by hand"
+	case errors.As(err, &integrity):
+		return exitIntegrity, "evaluation integrity cannot be guaranteed: look for the process or mount that was left, then run again"
+	case errors.As(err, &setup):
+		return exitIntegrity, "evaluation integrity cannot be guaranteed: " + setup.Fix
+	case errors.As(err, &incumbent):
+		return exitOperational, "look for what differs on this machine; nothing was judged"
+	case errors.As(err, &remote):
+		if remote.Denied {
+			return exitAuth, "check the credentials that git uses for this remote"
+		}
+		return exitOperational, remote.Fix
+	case errors.As(err, &lost):
+		return exitOperational, "run the same command again"
+	}
+	return exitOperational, ""
+}
+
+// verdictExit gives the exit code of a verdict's status.
+func verdictExit(status string) int {
+	switch ledger.Status(status) {
+	case ledger.Keep:
+		return exitDone
+	case ledger.Invalid:
+		return exitInvalid
+	case ledger.Crash:
+		return exitCrash
+	case ledger.Timeout:
+		return exitTimeout
+	case ledger.Discard, journal.Superseded:
+		return exitDiscard
+	}
+	return exitOperational
+}

@@ -1,0 +1,429 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/report"
+	"github.com/research-loop/research-loop/pkg/supervisor"
+)
+
+func startCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "start TAG",
+		Short: "Seal the contract of the default branch, measure the baseline, open the run",
+		Long: `Start reads .research-loop/contract.yml from the remote's default branch, shows
+what would be sealed, and asks. Off a terminal it prints the digest to confirm
+and exits with 6. Then it seals the contract, launches the baseline twice and
+opens the run branch. Started again with the same contract, it goes on where it
+was interrupted.`,
+		Example: `  research-loop start speedup
+  research-loop start speedup --confirm sha256:…
+  research-loop start speedup --worktree ../speedup`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return env.start(cmd, args[0]) },
+	}
+	remoteFlag(cmd)
+	cmd.Flags().String("confirm", "", "the digest that start printed")
+	cmd.Flags().String("worktree", "", "make a clean work tree of the run branch in this new folder")
+	return cmd
+}
+
+func (e *Env) start(cmd *cobra.Command, name string) error {
+	tag, err := contract.NormalizeTag(name)
+	if err != nil {
+		return &usageError{err}
+	}
+	if string(tag) != name {
+		e.say("tag %q is taken as %s", name, tag)
+	}
+	s, err := e.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	worktree, _ := cmd.Flags().GetString("worktree")
+	plan, err := s.plan(cmd.Context(), tag, worktree == "")
+	if err != nil {
+		return err
+	}
+	box, probed, err := s.confine()
+	if err != nil {
+		return err
+	}
+	defer box.Close()
+	sup := s.supervisor(tag, box, probed)
+	confirm, _ := cmd.Flags().GetString("confirm")
+	if err := sup.Seal(cmd.Context(), plan, func(p *supervisor.Plan) (supervisor.Confirmation, error) {
+		return e.confirm(p, confirm)
+	}); err != nil {
+		return err
+	}
+	if err := e.reconcile(cmd, sup); err != nil {
+		return err
+	}
+	return s.opened(cmd, sup, worktree)
+}
+
+// plan reads the draft and checks the person's repository.
+func (s *session) plan(ctx context.Context, tag contract.Tag, clean bool) (*supervisor.Plan, error) {
+	branch, err := s.clone.Default(ctx)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := supervisor.NewPlan(s.clone, branch, tag, level, Version())
+	if err != nil {
+		return nil, err
+	}
+	if s.work != nil && clean {
+		if err := supervisor.Preflight(ctx, s.work, plan.Contract); err != nil {
+			return nil, err
+		}
+	}
+	return plan, nil
+}
+
+// confirm shows what would be sealed and asks a person, or compares the digest.
+func (e *Env) confirm(p *supervisor.Plan, given string) (supervisor.Confirmation, error) {
+	who := "unknown"
+	if u, err := user.Current(); err == nil {
+		who = u.Username
+	}
+	if given != "" {
+		if !confirms(given, string(p.Digest)) {
+			return supervisor.Confirmation{}, &verdictError{exitDecision,
+				fmt.Sprintf("--confirm %s is not the digest of what would be sealed now, %s: the contract or a frozen file has changed", given, p.Digest),
+				"read the contract again, then confirm the new digest"}
+		}
+		return supervisor.Confirmation{By: who, How: "--confirm"}, nil
+	}
+	e.say("goal       %s", report.Line(p.Contract.Goal))
+	e.say("population %s", report.Line(p.Contract.Population))
+	e.say("baseline   %s", p.Facts.Baseline)
+	for _, split := range p.Facts.Splits {
+		e.say("%-10s %d cases", split.Name, split.Cases)
+	}
+	e.say("frozen     %d files; writable: %s", len(p.Facts.Frozen), strings.Join(p.Contract.Scope.Writable, ", "))
+	e.say("digest     %s", p.Digest)
+	if !isTerminal(e.Stdin) {
+		return supervisor.Confirmation{}, &verdictError{exitDecision, "the contract is not confirmed",
+			fmt.Sprintf("research-loop start %s --confirm %s", p.Facts.Tag, p.Digest)}
+	}
+	fmt.Fprint(e.Stderr, "Seal this contract? Nothing in it can be changed afterwards. [y/N] ")
+	answer, err := bufio.NewReader(e.Stdin).ReadString('\n')
+	if a := strings.ToLower(strings.TrimSpace(answer)); err != nil || a != "y" && a != "yes" {
+		return supervisor.Confirmation{}, &verdictError{exitDecision, "the contract is not confirmed", ""}
+	}
+	return supervisor.Confirmation{By: who, How: "terminal"}, nil
+}
+
+// confirms accepts the digest itself, or at least its first twelve digits.
+func confirms(given, digest string) bool {
+	given = strings.TrimPrefix(given, "sha256:")
+	return len(given) >= 12 && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), given)
+}
+
+// opened says how the start ended and makes the work tree that was asked for.
+func (s *session) opened(cmd *cobra.Command, sup *supervisor.Supervisor, worktree string) error {
+	run := sup.Run
+	if run.Opened == nil {
+		code, reason := exitOperational, "the run did not open"
+		if len(run.Entries) > 0 {
+			code, reason = verdictExit(string(run.Entries[0].Status)), "the baseline failed: "+run.Entries[0].Reason
+		} else if run.Closed != nil {
+			reason = run.Closed.Reason
+		}
+		return &verdictError{code, report.Line(reason), "correct it, then start another tag; research-loop log " + run.Tag + " names the logs"}
+	}
+	s.track(cmd.Context())
+	if worktree != "" && s.work != nil {
+		dir := absolute(s.env.dir(), worktree)
+		if err := s.work.AddWorktree(cmd.Context(), dir, run.Tip, journal.RunBranch(sup.Tag)); err != nil {
+			return err
+		}
+		s.env.say("work tree  %s", dir)
+	}
+	return s.env.showStatus(cmd, sup)
+}
+
+// track brings the person's tracking branches up to date: the hook reads the
+// records there.
+func (s *session) track(ctx context.Context) {
+	if s.work == nil || s.name == "" {
+		return
+	}
+	if err := s.work.Fetch(ctx, s.name); err != nil {
+		s.env.say("note: the tracking branches of %s are not up to date: %v", s.name, err)
+	}
+}
+
+func rehearseCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rehearse",
+		Short: "Run the baseline's development stage twice with nothing sealed",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return env.rehearse(cmd) },
+	}
+	remoteFlag(cmd)
+	return cmd
+}
+
+func (e *Env) rehearse(cmd *cobra.Command) error {
+	s, err := e.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	plan, err := s.plan(cmd.Context(), "rehearsal", false)
+	if err != nil {
+		return err
+	}
+	box, probed, err := s.confine()
+	if err != nil {
+		return err
+	}
+	defer box.Close()
+	e.say("sandbox: %s mode, limits: %s", probed.Mode, strings.Join(probed.Limits, ", "))
+	out, err := supervisor.Rehearse(cmd.Context(), s.clone, box, plan, s.folder("rehearsal"))
+	if err != nil {
+		return err
+	}
+	if wantsJSON(cmd) {
+		if err := e.json("rehearse", out.Evaluation); err != nil {
+			return err
+		}
+	}
+	return e.rehearsed(cmd, out.Evaluation)
+}
+
+// rehearsed prints what was measured and says whether a run could open.
+func (e *Env) rehearsed(cmd *cobra.Command, ev ledger.Evaluation) error {
+	for _, m := range ev.Measurements {
+		if m.Failure != nil {
+			return &verdictError{verdictExit(string(m.Failure.Status)),
+				fmt.Sprintf("launch %d: %s: %s: %s", m.Repetition+1, m.Failure.Status, m.Failure.What, report.Line(m.Failure.Detail)),
+				"correct the harness or the baseline, push, and rehearse again"}
+		}
+		if !wantsJSON(cmd) {
+			text, err := json.Marshal(m.Metrics)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(e.Stdout, "launch %d  %s\n", m.Repetition+1, text)
+		}
+	}
+	if len(ev.Violations) > 0 {
+		return &verdictError{exitInvalid, "state check: " + report.Line(ev.Violations[0]), ""}
+	}
+	return nil
+}
+
+func reconcileCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reconcile [TAG]",
+		Short: "Judge what was pushed: do all that is due, in this process",
+		Example: `  research-loop reconcile speedup
+  research-loop reconcile speedup --watch 10s
+  research-loop reconcile speedup --authorise 'the disk was full'`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return env.reconcileRun(cmd, args) },
+	}
+	remoteFlag(cmd)
+	cmd.Flags().String("authorise", "", "let a halted run go on; the reason is recorded")
+	cmd.Flags().Duration("watch", 0, "look again after this time, until the run is closed")
+	return cmd
+}
+
+func (e *Env) reconcileRun(cmd *cobra.Command, args []string) error {
+	return e.supervise(cmd, args, func(s *session, sup *supervisor.Supervisor) error {
+		if reason, _ := cmd.Flags().GetString("authorise"); reason != "" {
+			if err := sup.Authorise(cmd.Context(), reason, actor()); err != nil {
+				return err
+			}
+		}
+		every, _ := cmd.Flags().GetDuration("watch")
+		for {
+			if err := e.reconcile(cmd, sup); err != nil {
+				return err
+			}
+			if every <= 0 || sup.Run.Closed != nil {
+				s.track(cmd.Context())
+				return e.showStatus(cmd, sup)
+			}
+			select {
+			case <-cmd.Context().Done():
+				return cmd.Context().Err()
+			case <-time.After(every):
+			}
+		}
+	})
+}
+
+func closeCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "close [TAG]",
+		Short: "End a run: finish the open attempt, sweep what was not judged",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return env.supervise(cmd, args, func(s *session, sup *supervisor.Supervisor) error {
+				reason, _ := cmd.Flags().GetString("reason")
+				if err := sup.RequestClose(cmd.Context(), reason, actor()); err != nil {
+					return err
+				}
+				if err := env.reconcile(cmd, sup); err != nil {
+					return err
+				}
+				s.track(cmd.Context())
+				return env.showStatus(cmd, sup)
+			})
+		},
+	}
+	remoteFlag(cmd)
+	cmd.Flags().String("reason", "closed by the maintainer", "why; it is recorded")
+	return cmd
+}
+
+// supervise opens everything that judging needs.
+func (e *Env) supervise(cmd *cobra.Command, args []string, do func(*session, *supervisor.Supervisor) error) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd.SetContext(ctx)
+	s, err := e.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	tag, err := s.tag(args)
+	if err != nil {
+		return err
+	}
+	if _, err := s.read(tag); err != nil {
+		return err
+	}
+	box, probed, err := s.confine()
+	if err != nil {
+		return err
+	}
+	defer box.Close()
+	return do(s, s.supervisor(tag, box, probed))
+}
+
+// reconcile runs the loop and tells what happens.
+func (e *Env) reconcile(cmd *cobra.Command, sup *supervisor.Supervisor) error {
+	sup.Say = e.talker()
+	step, err := sup.Reconcile(cmd.Context())
+	if err != nil && cmd.Context().Err() != nil {
+		return context.Canceled
+	}
+	if err != nil {
+		return err
+	}
+	if step.Do == journal.Wait {
+		return &verdictError{exitPending, step.Reason, "research-loop wait, or run the same command later"}
+	}
+	return nil
+}
+
+// talker prints what a supervisor is about to do, as far as a person cares.
+func (e *Env) talker() func(journal.Step, *journal.Run) {
+	color := e.color(e.Stderr)
+	return func(step journal.Step, run *journal.Run) {
+		switch step.Do {
+		case journal.Claim:
+			e.say("attempt %d: %.12s", run.Iteration+1, step.Commit)
+		case journal.Execute:
+			e.say("  evaluating in the sandbox")
+		case journal.Retry:
+			e.say("  the pass was lost (%s): again", report.Line(step.Reason))
+		case journal.Finalize:
+			d := run.Open.Decided
+			e.say("  %s: %s", report.Word(string(d.Status), color), report.Line(d.Reason))
+		case journal.Restore:
+			e.say("  restoring the tree of %.12s", run.Open.Decided.IntendedIncumbent)
+		case journal.Recreate:
+			e.say("  making %s at %.12s", journal.RunBranch(contract.Tag(run.Tag)), step.Commit)
+		case journal.Supersede, journal.Sweep:
+			e.say("%.12s is no candidate: %s", step.Commit, report.Line(step.Reason))
+		case journal.Open:
+			e.say("the run is open")
+		}
+	}
+}
+
+// actor names the person for the record.
+func actor() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}
+
+// mirror copies the records read-only into the person's clone, where readers
+// look for them, and keeps them out of its commits.
+func (s *session) mirror(tag contract.Tag) error {
+	if s.work == nil {
+		return nil
+	}
+	head, ok := s.clone.Branch(journal.StateBranch(tag))
+	if !ok {
+		return nil
+	}
+	folder := journal.Folder(tag)
+	if err := s.work.Exclude("/" + folder); err != nil {
+		return err
+	}
+	entries, err := s.clone.Tree(head)
+	if err != nil {
+		return err
+	}
+	joined := map[string][]byte{}
+	for _, entry := range entries {
+		name := strings.TrimPrefix(entry.Path, folder)
+		data, err := s.clone.Blob(entry.ID)
+		if err != nil {
+			return err
+		}
+		switch kind, _, _ := strings.Cut(name, "/"); kind {
+		case "journal", "results":
+			name = kind + ".jsonl"
+		}
+		joined[name] = append(joined[name], data...)
+	}
+	return writeMirror(filepath.Join(s.work.Top(), filepath.FromSlash(folder)), joined)
+}
+
+// writeMirror writes files read-only, each replaced whole.
+func writeMirror(dir string, files map[string][]byte) error {
+	for name, data := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		temp := path + ".new"
+		if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := os.WriteFile(temp, data, 0o444); err != nil {
+			return err
+		}
+		if err := os.Rename(temp, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/sandbox"
+)
+
+func sandboxCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sandbox", Short: "The sandbox that candidates get, by hand", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	run := &cobra.Command{
+		Use:   "run --tree DIR [flags] -- CMD ARG…",
+		Short: "Run a command in the sandbox; its usage is one JSON object on stderr",
+		Long: `Run a command exactly as a candidate is run: DIR read-only at /arm, no network,
+no other file, no environment. Stdin, stdout and the exit code pass through; the
+last line of stderr is one JSON object with the usage. The sandbox's own exit
+codes: 122 output limit, 123 out of memory, 124 timeout, 125 not set up,
+128+N killed by signal N.`,
+		Example: `  research-loop sandbox run --tree . --memory 512MiB -- sh solver/roman.sh < numeral`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return env.sandboxRun(cmd, args) },
+	}
+	f := run.Flags()
+	f.SetInterspersed(false)
+	f.String("tree", "", "the folder that stands at /arm")
+	f.String("memory", "512MiB", "memory of all processes together")
+	f.String("output", "16MiB", "standard output and error together")
+	f.String("temporary", "64MiB", "/tmp and /dev/shm together")
+	f.Int("pids", 64, "processes and threads")
+	f.Float64("cpus", 0, "processors; 0: all")
+	f.Duration("timeout", 60*time.Second, "wall time from exec to exit")
+	f.Duration("cpu-time", 0, "CPU time of all processes together; 0: no limit")
+	f.StringSlice("toolchain", nil, "a host folder to show read-only at its own path")
+	f.StringArray("env", nil, "NAME=value")
+	f.String("mode", "", "root or user; default: what this machine can")
+	f.Bool("best-effort", false, "go on without limits that this machine cannot enforce")
+	cmd.AddCommand(run)
+	return cmd
+}
+
+func (e *Env) sandboxRun(cmd *cobra.Command, args []string) error {
+	spec, err := e.sandboxSpec(cmd, args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	mode, _ := cmd.Flags().GetString("mode")
+	box, err := sandbox.New(sandbox.Options{Mode: sandbox.Mode(mode)})
+	if err != nil {
+		return err
+	}
+	defer box.Close()
+	result, err := box.Run(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if err := e.usage(result, box); err != nil {
+		return err
+	}
+	if code := sandboxExit(result); code != 0 {
+		return &verdictError{code: code}
+	}
+	return nil
+}
+
+// sandboxSpec translates the flags.
+func (e *Env) sandboxSpec(cmd *cobra.Command, args []string) (sandbox.Spec, error) {
+	f := cmd.Flags()
+	spec := sandbox.Spec{Argv: args, Dir: "/", Stdin: e.Stdin, Stdout: e.Stdout, Stderr: e.Stderr}
+	for _, size := range []struct {
+		name string
+		into *int64
+	}{{"memory", &spec.Limits.Memory}, {"output", &spec.Limits.Output}, {"temporary", &spec.Limits.Temporary}} {
+		text, _ := f.GetString(size.name)
+		n, err := contract.ParseSize(text)
+		if err != nil {
+			return spec, usagef("--%s: %w", size.name, err)
+		}
+		*size.into = n
+	}
+	spec.Limits.Pids, _ = f.GetInt("pids")
+	spec.Limits.CPUs, _ = f.GetFloat64("cpus")
+	spec.Limits.Wall, _ = f.GetDuration("timeout")
+	spec.Limits.CPU, _ = f.GetDuration("cpu-time")
+	spec.Toolchains, _ = f.GetStringSlice("toolchain")
+	spec.Env, _ = f.GetStringArray("env")
+	spec.BestEffort, _ = f.GetBool("best-effort")
+	if tree, _ := f.GetString("tree"); tree != "" {
+		spec.Binds = []sandbox.Bind{{Source: absolute(e.dir(), tree), Target: "/arm"}}
+		spec.Dir = "/arm"
+	}
+	return spec, nil
+}
+
+// usage prints what a launch used, as the last line of stderr.
+func (e *Env) usage(r sandbox.Result, box *sandbox.Sandbox) error {
+	out := map[string]any{
+		"schema": "research-loop/sandbox-run/v1", "outcome": r.Outcome, "exit": r.Exit, "signal": r.Signal,
+		"wall_seconds": r.Wall.Seconds(), "total_seconds": r.Total.Seconds(),
+		"cpu_seconds": nil, "peak_memory_bytes": r.Usage.PeakMemory, "pids_peak": r.Usage.PidsPeak,
+		"stdout_bytes": r.StdoutBytes, "stderr_bytes": r.StderrBytes,
+		"mode": box.Mode(), "limits": append([]string{}, box.Limits()...),
+	}
+	if r.Usage.CPU != nil {
+		out["cpu_seconds"] = r.Usage.CPU.Seconds()
+	}
+	line, err := json.Marshal(out)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(e.Stderr, "%s\n", line)
+	return err
+}
+
+// sandboxExit gives the exit code that a shell user expects.
+func sandboxExit(r sandbox.Result) int {
+	switch r.Outcome {
+	case sandbox.OutputLimit:
+		return 122
+	case sandbox.OutOfMemory:
+		return 123
+	case sandbox.TimedOut, sandbox.CPULimit:
+		return 124
+	case sandbox.Signalled:
+		return 128 + r.Signal
+	}
+	return r.Exit
+}
+
+func doctorCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check this machine, with the cure for each failing row", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "sandbox", Short: "Attack the sandbox of this machine and say what held", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return env.doctorSandbox(cmd) },
+	})
+	return cmd
+}
+
+func (e *Env) doctorSandbox(cmd *cobra.Command) error {
+	box, err := sandbox.New(sandbox.Options{})
+	if err != nil {
+		return err
+	}
+	defer box.Close()
+	rows, err := box.Probe(cmd.Context())
+	if err != nil {
+		return err
+	}
+	var open []string
+	for _, r := range rows {
+		if !r.Held {
+			open = append(open, r.Name)
+		}
+	}
+	if err := e.showProbe(cmd, box, rows); err != nil {
+		return err
+	}
+	if len(open) > 0 {
+		return &verdictError{exitIntegrity, "evaluation integrity cannot be guaranteed: " + strings.Join(open, ", "), "apply the cures above, then research-loop doctor sandbox"}
+	}
+	return nil
+}
+
+func (e *Env) showProbe(cmd *cobra.Command, box *sandbox.Sandbox, rows []sandbox.ProbeRow) error {
+	if wantsJSON(cmd) {
+		type row struct {
+			Name   string `json:"name"`
+			Held   bool   `json:"held"`
+			Detail string `json:"detail"`
+			Cure   string `json:"cure"`
+		}
+		out := []row{}
+		for _, r := range rows {
+			out = append(out, row(r))
+		}
+		return e.json("doctor-sandbox", map[string]any{"mode": box.Mode(), "limits": append([]string{}, box.Limits()...), "rows": out})
+	}
+	t := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "mode\t%s\t%s\n", box.Mode(), strings.Join(box.Limits(), ", "))
+	for _, r := range rows {
+		word, text := "held", r.Detail
+		if !r.Held {
+			word, text = "OPEN", strings.TrimSpace(r.Detail+"; cure: "+r.Cure)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Name, word, text)
+	}
+	return t.Flush()
+}

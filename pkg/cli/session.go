@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/evaluate"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/sandbox"
+	"github.com/research-loop/research-loop/pkg/supervisor"
+)
+
+// session is what a command about a run has opened: the person's repository,
+// if there is one, and the supervisor's own clone of its remote.
+type session struct {
+	env    *Env
+	work   *repo.Work // nil where the remote was named outside a repository
+	remote string     // URL or path
+	name   string     // the remote's name in work, "" for a URL
+	home   string     // what this tool keeps for this remote
+	clone  *repo.Clone
+}
+
+// remoteFlag adds --remote to a command.
+func remoteFlag(cmd *cobra.Command) {
+	cmd.Flags().String("remote", "origin", "a remote of this repository, a URL, or the path of a bare repository")
+}
+
+// open opens the repository and the clone, and reads the remote's branches.
+func (e *Env) open(cmd *cobra.Command) (*session, error) {
+	name, err := cmd.Flags().GetString("remote")
+	if err != nil {
+		return nil, err
+	}
+	s := &session{env: e}
+	if err := s.resolve(cmd.Context(), name); err != nil {
+		return nil, err
+	}
+	if s.home, err = e.home(s.remote); err != nil {
+		return nil, err
+	}
+	if s.clone, err = s.openClone(cmd.Context()); err != nil {
+		return nil, err
+	}
+	if err := s.clone.Fetch(cmd.Context()); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// maxClones bounds how many processes of one person look at one remote at once.
+const maxClones = 16
+
+// openClone opens the first clone that no other process holds: a clone belongs
+// to one process, and a reader need not wait for a supervisor.
+func (s *session) openClone(ctx context.Context) (*repo.Clone, error) {
+	for i := 0; ; i++ {
+		clone, err := repo.OpenClone(ctx, filepath.Join(s.home, fmt.Sprintf("clone-%d.git", i)), s.remote)
+		var busy *repo.BusyError
+		if errors.As(err, &busy) && i < maxClones-1 {
+			continue
+		}
+		return clone, err
+	}
+}
+
+// close gives the clone back.
+func (s *session) close() {
+	if s.clone != nil {
+		s.clone.Close()
+	}
+}
+
+// resolve finds the person's repository and the remote's address.
+func (s *session) resolve(ctx context.Context, name string) error {
+	work, err := repo.OpenWork(ctx, s.env.dir())
+	var none *repo.NotRepository
+	if err != nil && !errors.As(err, &none) {
+		return err
+	}
+	if err == nil {
+		s.work = work
+		if url, err := work.RemoteURL(name); err == nil {
+			s.remote, s.name = absolute(work.Top(), url), name
+			return nil
+		}
+	}
+	if name == "origin" && s.work == nil {
+		return err
+	}
+	if !strings.ContainsAny(name, "/:\\") {
+		return usagef("no remote %q in this repository", name)
+	}
+	s.remote = absolute(s.env.dir(), name)
+	return nil
+}
+
+// absolute makes a path below dir absolute and leaves URLs as they are.
+func absolute(dir, address string) string {
+	if strings.Contains(address, "://") || filepath.IsAbs(address) {
+		return address
+	}
+	if host, _, scp := strings.Cut(address, ":"); scp && !strings.Contains(host, "/") {
+		return address
+	}
+	return filepath.Join(dir, address)
+}
+
+func (e *Env) dir() string {
+	if e.Dir != "" {
+		return e.Dir
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	return dir
+}
+
+// home is the folder for everything that belongs to one remote.
+func (e *Env) home(remote string) (string, error) {
+	base := e.Getenv("RESEARCH_LOOP_HOME")
+	switch {
+	case base != "":
+	case os.Geteuid() == 0:
+		// A sandbox is never shown anything of /root, arms included.
+		base = "/var/lib/research-loop"
+	case e.Getenv("XDG_STATE_HOME") != "":
+		base = filepath.Join(e.Getenv("XDG_STATE_HOME"), "research-loop")
+	case e.Getenv("HOME") != "":
+		base = filepath.Join(e.Getenv("HOME"), ".local", "state", "research-loop")
+	default:
+		return "", errors.New("neither RESEARCH_LOOP_HOME nor HOME is set: there is no place for the supervisor's clone")
+	}
+	sum := sha256.Sum256([]byte(remote))
+	dir := filepath.Join(base, hex.EncodeToString(sum[:8]))
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// tag finds the run that a command is about: named, from RESEARCH_LOOP_RUN,
+// from the checked-out branch, or the only one there is.
+func (s *session) tag(args []string) (contract.Tag, error) {
+	if len(args) > 0 {
+		return parseTag(args[0])
+	}
+	if name := s.env.Getenv("RESEARCH_LOOP_RUN"); name != "" {
+		return parseTag(name)
+	}
+	if s.work != nil {
+		branch, _ := s.work.Head()
+		if name, ok := strings.CutPrefix(branch, "research-loop/"); ok {
+			return parseTag(name)
+		}
+	}
+	var tags []string
+	for branch := range s.clone.Branches() {
+		if name, ok := strings.CutPrefix(branch, "research-loop-state/"); ok {
+			tags = append(tags, name)
+		}
+	}
+	switch len(tags) {
+	case 1:
+		return parseTag(tags[0])
+	case 0:
+		return "", usagef("no run in %s", s.remote)
+	}
+	return "", usagef("%d runs in %s: name one of %s", len(tags), s.remote, strings.Join(tags, ", "))
+}
+
+func parseTag(name string) (contract.Tag, error) {
+	tag, err := contract.ParseTag(name)
+	if err != nil {
+		return "", &usageError{err}
+	}
+	return tag, nil
+}
+
+// supervisor builds the supervisor of a run on this machine.
+func (s *session) supervisor(tag contract.Tag, l evaluate.Launcher, probed ledger.Probed) *supervisor.Supervisor {
+	return &supervisor.Supervisor{
+		Clone: s.clone, Launcher: l, Tag: tag, Folder: s.folder(tag),
+		Holder: supervisor.ThisProcess(), Alive: supervisor.Alive, Now: s.env.Now,
+		Probed: probed, Level: level,
+	}
+}
+
+// level is the only one that a supervisor on a person's machine can claim.
+const level = "local"
+
+func (s *session) folder(tag contract.Tag) string { return filepath.Join(s.home, "runs", string(tag)) }
+
+// confine sets up the sandbox and says what it enforces.
+func (s *session) confine() (*sandbox.Sandbox, ledger.Probed, error) {
+	var protected []string
+	if s.work != nil {
+		protected = append(protected, s.work.Top())
+	}
+	box, err := sandbox.New(sandbox.Options{Protected: protected})
+	if err != nil {
+		return nil, ledger.Probed{}, err
+	}
+	return box, ledger.Probed{Mode: string(box.Mode()), Limits: append([]string{}, box.Limits()...), Held: []string{}}, nil
+}
+
+// read reads a run's records without changing anything.
+func (s *session) read(tag contract.Tag) (*journal.Run, error) {
+	head, ok := s.clone.Branch(journal.StateBranch(tag))
+	if !ok {
+		return nil, &supervisor.NoRunError{Tag: string(tag), Remote: s.remote}
+	}
+	run, _, _, err := supervisor.ReadRecords(s.clone, tag, head)
+	return run, err
+}
+
+// rfc prints a time for people and machines.
+func rfc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// say prints talk.
+func (e *Env) say(format string, args ...any) { fmt.Fprintf(e.Stderr, format+"\n", args...) }
