@@ -17,7 +17,7 @@ func (s *Supervisor) recreate(ctx context.Context, tip string) error {
 		return err
 	}
 	s.fresh = false
-	return s.Clone.Push(ctx, journal.RunBranch(s.Tag), tip, "")
+	return s.push(ctx, journal.RunBranch(s.Tag), tip, "")
 }
 
 // restore brings the incumbent's tree back after a rejection. The decision is
@@ -90,7 +90,7 @@ func (s *Supervisor) pushTree(ctx context.Context, tree, message string, keep ..
 		return "", err
 	}
 	s.fresh = false
-	return id, s.Clone.Push(ctx, journal.RunBranch(s.Tag), id, expect)
+	return id, s.push(ctx, journal.RunBranch(s.Tag), id, expect)
 }
 
 // heldBy says whether one of the commits is id or descends from it.

@@ -153,7 +153,7 @@ func (s *Supervisor) commitRecords(ctx context.Context, parent string, put map[s
 	if err != nil {
 		return "", err
 	}
-	return id, s.Clone.Push(ctx, journal.StateBranch(s.Tag), id, parent)
+	return id, s.push(ctx, journal.StateBranch(s.Tag), id, parent)
 }
 
 // keepLogs adds the logs of a pass to what is held back, and writes them whole

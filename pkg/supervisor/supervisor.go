@@ -44,6 +44,9 @@ import (
 type Supervisor struct {
 	// Clone is the supervisor's own clone of the run's repository.
 	Clone *repo.Clone
+	// Pusher, if set, stands between the supervisor and Clone.Push. Whatever a
+	// supervisor makes durable goes through it.
+	Pusher Pusher
 	// Launcher runs candidate code and the scorer.
 	Launcher evaluate.Launcher
 	Tag      contract.Tag
@@ -65,6 +68,19 @@ type Supervisor struct {
 	outcome *evaluate.Outcome
 	world   journal.World
 	fresh   bool // world was read since the last step that moved anything
+}
+
+// Pusher moves a branch of the remote: see repo.Clone.Push, which is one.
+type Pusher interface {
+	Push(ctx context.Context, branch, id, expect string) error
+}
+
+// push is the one way in which anything becomes durable.
+func (s *Supervisor) push(ctx context.Context, branch, id, expect string) error {
+	if s.Pusher != nil {
+		return s.Pusher.Push(ctx, branch, id, expect)
+	}
+	return s.Clone.Push(ctx, branch, id, expect)
 }
 
 // HaltedError says that the run is halted: only a maintainer lets it go on.
