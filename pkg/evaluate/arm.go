@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -43,15 +44,12 @@ type state map[string]*watch
 // watches is everything of the arm that must stay as it is.
 func (a *arm) watches() []*watch {
 	out := []*watch{a.tree}
-	for w := range maps.Values(a.built) {
-		out = append(out, w)
-	}
-	return out
+	return slices.AppendSeq(out, maps.Values(a.built))
 }
 
 // build builds an arm. Where that fails the arm has its measurement already.
 func (p *pass) build(ctx context.Context, spec Arm) (*arm, error) {
-	a := &arm{Arm: spec, tree: &watch{name: "arm " + string(spec.Name), dir: spec.Dir, want: spec.Snapshot}, built: state{}}
+	a := &arm{Arm: spec, tree: expect("arm "+string(spec.Name), spec.Dir, spec.Snapshot), built: state{}}
 	if p.broken() {
 		return a, nil
 	}
@@ -166,7 +164,6 @@ func (p *pass) cacheLayer(bytes int64) (layer sandbox.Scratch, filled string, er
 type layers struct {
 	scratch []sandbox.Scratch
 	after   map[string]string // generated path -> folder that collects it
-	bytes   int64
 }
 
 // layers mounts the generated paths on what they start from. A build keeps what

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,10 +89,13 @@ func split(name string, cases int) *contract.Split {
 	return s
 }
 
-// realSandbox is a sandbox of this machine, or a skip that says why not.
+// shared is the one sandbox of all tests: making one costs a launch.
+var shared = sync.OnceValues(func() (*sandbox.Sandbox, error) { return sandbox.New(sandbox.Options{}) })
+
+// realSandbox is the sandbox of this machine, or a skip that says why not.
 func realSandbox(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
-	s, err := sandbox.New(sandbox.Options{})
+	s, err := shared()
 	var setup *sandbox.SetupError
 	if errors.As(err, &setup) {
 		t.Skipf("no sandbox on this machine: %v", err)
@@ -99,11 +103,6 @@ func realSandbox(t *testing.T) *sandbox.Sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return s
 }
 

@@ -23,6 +23,10 @@
 // all through a run. Answers, harness, the other arm and the ledger are not
 // there to be found.
 //
+// evaluation.timeout bounds one launch, evaluation.total the launches of one
+// arm on one split in one repetition, wall time from exec to exit; the build has
+// its own time, the scorer that of one launch.
+//
 // An arm is built once a pass, by a shell in /arm, with HOME, XDG_CACHE_HOME
 // and GOCACHE in /cache: an overlay whose lower layer is the warm cache. Only
 // the baseline's build fills that cache; what any other writes there is thrown

@@ -119,7 +119,7 @@ func (p *pass) run(ctx context.Context) error {
 
 // prepare writes the splits and starts to watch the harness.
 func (p *pass) prepare() (err error) {
-	p.harness = &watch{name: "harness", dir: p.job.Harness, want: p.job.HarnessSnapshot}
+	p.harness = expect("harness", p.job.Harness, p.job.HarnessSnapshot)
 	if p.development, err = p.shop.layOut(p.job.Split); err != nil {
 		return err
 	}

@@ -242,7 +242,7 @@ func TestForgedMetric(t *testing.T) {
 }
 
 func TestOwnTreeIsReadOnly(t *testing.T) {
-	newBench(t, `for f in program/main.sh program/new new /inputs/new; do if (echo x >>$f) 2>/dev/null; then echo "wrote $f" >&2; exit 1; fi; done
+	newBench(t, `umask 077; for f in program/main.sh program/new new /inputs/new; do if (echo x >>$f) 2>/dev/null; then echo "wrote $f" >&2; exit 1; fi; done
 rm -f program/main.sh 2>/dev/null && exit 1
 `+upper).accuracy(1)
 }
@@ -328,7 +328,7 @@ func TestCounterexamples(t *testing.T) {
 	t.Run("crash", func(t *testing.T) {
 		b := newBench(t, `grep -q counter "$RESEARCH_LOOP_INPUTS"/* && exit 6`+"\n"+upper)
 		b.job.Counterexamples = split("counter", 1)
-		b.failure(ledger.Crash, "launch", "exit 6")
+		b.failure(ledger.Crash, "launch", "counterexamples: exit 6")
 	})
 }
 

@@ -113,7 +113,7 @@ func (p *pass) watched(a *arm, s *state) []*watch {
 		}
 	}
 	slices.SortFunc(out, func(a, b *watch) int {
-		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.want.Digest(), b.want.Digest()))
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.digest, b.digest))
 	})
 	return out
 }

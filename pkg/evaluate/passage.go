@@ -130,10 +130,12 @@ func (t *passage) run(ctx context.Context, l launch, take func(sandbox.Result) (
 	l.spec.Scratch = append(l.spec.Scratch, layers.scratch...)
 	l.state = &t.state
 	l.settle = func(res sandbox.Result) ([]string, error) {
-		before := t.state
-		if t.state, err = layers.settle(t.arm, before); err != nil {
+		now, err := layers.settle(t.arm, t.state)
+		if err != nil {
 			return nil, err
 		}
+		before := t.state
+		t.state = now
 		if err := t.forget(before); err != nil {
 			return nil, err
 		}
@@ -148,10 +150,22 @@ func (t *passage) run(ctx context.Context, l launch, take func(sandbox.Result) (
 	if fail != nil && short && res.Outcome == sandbox.TimedOut {
 		return t.overTotal(), nil
 	}
-	if fail != nil && l.record.Case != "" {
-		fail.Detail = t.redactor.String(fmt.Sprintf("case %q: ", l.record.Case)) + fail.Detail
+	return t.placed(fail, l.record), nil
+}
+
+// placed says in a failure where it happened, if that was not on the whole of
+// the split that is measured.
+func (t *passage) placed(fail *ledger.Failure, r ledger.Launch) *ledger.Failure {
+	if fail == nil {
+		return nil
 	}
-	return fail, nil
+	if r.Case != "" {
+		fail.Detail = t.redactor.String(fmt.Sprintf("case %q: ", r.Case)) + fail.Detail
+	}
+	if r.Kind == ledger.Counterexample {
+		fail.Detail = "counterexamples: " + fail.Detail
+	}
+	return fail
 }
 
 // allot gives a launch its wall time, and says whether that is less than the

@@ -115,7 +115,7 @@ func TestExcerptHidesAcrossBorders(t *testing.T) {
 	filler := bytes.Repeat([]byte("."), total)
 	borders := []int{0, excerpt, excerpt + margin, total - excerpt - margin, total - excerpt, total}
 	for _, border := range borders {
-		for offset := -len(secret) - 2; offset <= 2; offset += 9 {
+		for offset := -len(secret) - 2; offset <= 2; offset += 13 {
 			at := border + offset
 			if at < 0 || at+len(secret) > total {
 				continue

@@ -18,23 +18,30 @@ import (
 // size, mode, mtime, ctime and inode of all that is in it: a change moves the
 // ctime, which nobody in a sandbox can set.
 type watch struct {
-	name  string // in violations: what people call it
-	dir   string
-	want  repo.Snapshot
-	quick string // at the last reading, "" before the first
+	name   string // in violations: what people call it
+	dir    string
+	want   repo.Snapshot
+	digest string // of want
+	quick  string // at the last reading, "" before the first
+}
+
+// expect watches a folder that must be as it was once written.
+func expect(name, dir string, want repo.Snapshot) *watch {
+	return &watch{name: name, dir: dir, want: want, digest: want.Digest()}
 }
 
 // newWatch watches a folder as it is now.
 func newWatch(name, dir string) (*watch, error) {
-	w := &watch{name: name, dir: dir}
 	quick, err := quickprint(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	w.quick = quick
-	if w.want, err = repo.Fingerprint(dir); err != nil {
+	now, err := repo.Fingerprint(dir)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	w := expect(name, dir, now)
+	w.quick = quick
 	return w, nil
 }
 
@@ -112,7 +119,7 @@ func (p *pass) stateCheck(full bool, watches ...*watch) (digest string, wrong []
 			return "", nil, err
 		}
 		wrong = append(wrong, diff...)
-		fmt.Fprintf(h, "%q %s %q\n", w.name, w.want.Digest(), diff)
+		fmt.Fprintf(h, "%q %s %q\n", w.name, w.digest, diff)
 	}
 	return hex.EncodeToString(h.Sum(nil)), wrong, nil
 }
