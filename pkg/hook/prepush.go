@@ -121,7 +121,11 @@ func (v verdict) print(w io.Writer, u update) {
 	var b strings.Builder
 	branch := audit.Escape(strings.TrimPrefix(u.remote, heads))
 	if v.refused != "" {
-		fmt.Fprintf(&b, "research-loop: push to %s refused: %s\n", branch, audit.Escape(v.refused))
+		first, rest, _ := strings.Cut(v.refused, "\n")
+		fmt.Fprintf(&b, "research-loop: push to %s refused: %s\n", branch, audit.Escape(first))
+		for line := range strings.Lines(rest) {
+			fmt.Fprintln(&b, audit.Escape(strings.TrimSuffix(line, "\n")))
+		}
 	} else {
 		fmt.Fprintf(&b, "research-loop: %s: %s\n", branch, audit.Escape(v.passed))
 	}

@@ -43,7 +43,11 @@ func (w *Work) Worktrees() ([]string, error) {
 	}
 	var dirs []string
 	for line := range strings.Lines(string(out)) {
-		if dir, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "worktree "); ok {
+		dir, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "worktree ")
+		if ok && dir == w.CommonDir && w.GitDir == w.CommonDir && w.top != "" {
+			dir = w.top // of a submodule git names its git folder instead
+		}
+		if ok {
 			dirs = append(dirs, dir)
 		}
 	}

@@ -20,11 +20,10 @@ type Work struct {
 	// work trees of the repository share; both absolute.
 	GitDir, CommonDir string
 
-	ctx          context.Context
-	batch        *batch
-	git          git // with the person's configuration
-	top          string
-	major, minor int
+	ctx   context.Context
+	batch *batch
+	git   git // with the person's configuration
+	top   string
 }
 
 // NotRepository says that a folder lies in no git repository that git is
@@ -40,33 +39,31 @@ func (e *NotRepository) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.W
 // or a bare repository. Until Close, ctx bounds everything that is asked of it.
 // The error is a *NotRepository where there is none.
 func OpenWork(ctx context.Context, dir string) (*Work, error) {
-	major, minor, err := gitVersion(ctx)
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	dir, err = filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	w := &Work{ctx: ctx, git: git{dir: dir, person: true}, major: major, minor: minor}
-	if w.GitDir, err = w.git.line(ctx, "rev-parse", "--absolute-git-dir"); err != nil {
+	w := &Work{ctx: ctx, git: git{dir: dir, person: true}}
+	// The last question fails without a work tree, as in a bare repository,
+	// when the others have been answered: top stays "" then.
+	out, err := w.git.run(ctx, "rev-parse", "--absolute-git-dir", "--show-object-format",
+		"--path-format=absolute", "--git-common-dir", "--show-toplevel")
+	answers := strings.Split(string(out), "\n")
+	if len(answers) < 4 || answers[1] != "sha1" && answers[1] != "sha256" {
+		if _, _, old := gitVersion(ctx); old != nil {
+			return nil, old
+		}
+		if err == nil {
+			err = fmt.Errorf("git rev-parse printed %q", out)
+		}
 		return nil, notRepository(dir, err)
 	}
-	if w.CommonDir, err = w.git.line(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir"); err != nil {
-		return nil, notRepository(dir, err)
-	}
-	// Without a work tree, as in a bare repository, this fails: top stays "".
-	if top, err := w.git.line(ctx, "rev-parse", "--show-toplevel"); err == nil {
-		w.top, w.git.dir = top, top
-	} else {
-		w.git.dir = w.GitDir
-	}
-	format, err := w.git.line(ctx, "rev-parse", "--show-object-format")
-	if err != nil {
-		return nil, err
+	w.GitDir, w.CommonDir, w.git.dir = answers[0], answers[2], answers[0]
+	if err == nil {
+		w.top, w.git.dir = answers[3], answers[3]
 	}
 	width := sha1.Size
-	if format == "sha256" {
+	if answers[1] == "sha256" {
 		width = sha256.Size
 	}
 	w.batch = &batch{ctx: ctx, git: w.reader(), max: maxObject}
@@ -113,8 +110,14 @@ func (w *Work) Close() error {
 // Top is the folder of the work tree, absolute; "" in a bare repository.
 func (w *Work) Top() string { return w.top }
 
-// Version is that of the git binary.
-func (w *Work) Version() (major, minor int) { return w.major, w.minor }
+// Version is that of the git binary, zeros if it will not say.
+func (w *Work) Version() (major, minor int) {
+	major, minor, err := gitVersion(w.ctx)
+	if err != nil {
+		return 0, 0
+	}
+	return major, minor
+}
 
 // Shallow says whether history was cut off when the repository was cloned.
 func (w *Work) Shallow() bool {
