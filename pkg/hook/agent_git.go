@@ -132,11 +132,9 @@ func forbiddenConfig(args []string) string {
 			words = append(words, a)
 		}
 	}
-	changes := len(words) > 1 || contains(args, "--unset", "--unset-all", "unset", "--remove-section", "remove-section", "--rename-section", "--add")
-	for _, w := range words {
-		if changes && hookSetting(w) {
-			return "hooks are not to be moved or switched off: leave " + w + " as it is"
-		}
+	changes := len(words) > 1 || contains(args, "--unset", "--unset-all", "unset", "--remove-section", "remove-section")
+	if changes && len(words) > 0 && hookSetting(words[0]) {
+		return "hooks are not to be moved or switched off: leave " + words[0] + " as it is"
 	}
 	return ""
 }
