@@ -58,7 +58,8 @@ func Init() {
 // runInit is the whole life of process 1; the number is its exit status.
 func runInit() int {
 	runtime.LockOSThread() // what is given up below is a thread's
-	debug.SetGCPercent(-1) // see reap
+	runtime.GOMAXPROCS(1)  // for this and the next see reap
+	debug.SetGCPercent(-1)
 	before := clock(unix.CLOCK_PROCESS_CPUTIME_ID)
 	if err := unix.CloseRange(control, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return tell(message{Phase: phaseFault, What: "descriptors", Why: err.Error()})
@@ -147,7 +148,7 @@ func (p *plan) start() (int, error) {
 // The wait is a raw system call: the Go scheduler must not want another thread
 // while the candidate may have used up the process limit. So this thread keeps
 // its processor to the end, and nothing may want to stop it: the collector is
-// off, the signal that preempts is ignored.
+// off, the number of processors is fixed, the signal that preempts is ignored.
 func reap(candidate int) {
 	var status syscall.WaitStatus
 	for {

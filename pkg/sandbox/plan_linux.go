@@ -125,7 +125,9 @@ func (s *Sandbox) visible(b Bind, info os.FileInfo) error {
 }
 
 func (p *plan) limit(l Limits, s *Sandbox) {
-	p.FileSize = max(p.FileSize, uint64(l.Temporary))
+	// A little more than the largest cap: a full scratch says "no space left",
+	// which a program can handle, and does not end it with a signal.
+	p.FileSize = max(p.FileSize, uint64(l.Temporary)) + 1<<16
 	if l.CPU > 0 {
 		p.CPUSeconds = uint64(math.Ceil(l.CPU.Seconds()))
 	}

@@ -38,19 +38,6 @@ var (
 	procMasked   = []string{"sysrq-trigger", "kcore", "keys", "key-users", "timer_list", "cmdline"}
 )
 
-const (
-	readOnly = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
-	device   = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
-	writable = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
-)
-
-// part is something that is about to appear at a path of the new root.
-type part struct {
-	target string
-	tree   int    // a detached mount
-	link   string // in place of tree: a symbolic link to this
-}
-
 // tree builds the root and enters it.
 func (p *plan) tree() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -73,6 +60,8 @@ func (p *plan) tree() error {
 	if err != nil {
 		return err
 	}
+	defer unix.Close(stage)
+	defer unix.Close(root)
 	for _, x := range system {
 		if err := x.attach(root); err != nil {
 			return err
@@ -91,7 +80,7 @@ func systemParts() ([]part, error) {
 	var parts []part
 	for _, d := range systemFolders {
 		if to, err := os.Readlink(d); err == nil {
-			parts = append(parts, part{target: d, link: to})
+			parts = append(parts, part{target: d, tree: -1, link: to})
 			continue
 		}
 		if err := addPart(&parts, d, readOnly); err != nil {
@@ -136,57 +125,6 @@ func addPart(parts *[]part, source string, attr uint64) error {
 	return nil
 }
 
-// clone copies the mounts at and below a host path into a detached tree.
-func clone(source string, attr uint64) (int, error) { return cloneAt(unix.AT_FDCWD, source, attr) }
-
-func cloneAt(at int, source string, attr uint64) (int, error) {
-	fd, err := unix.OpenTree(at, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
-	if err != nil {
-		return -1, fmt.Errorf("open_tree %s: %w", source, err)
-	}
-	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attr, Propagation: unix.MS_PRIVATE})
-	if err != nil {
-		return -1, fmt.Errorf("mount_setattr %s: %w", source, err)
-	}
-	return fd, nil
-}
-
-// filesystem makes a detached mount of a new file system; options are pairs,
-// one with an empty value is a flag.
-func filesystem(kind string, attr int, options ...string) (int, error) {
-	fd, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return -1, fmt.Errorf("fsopen %s: %w", kind, err)
-	}
-	defer unix.Close(fd)
-	for i := 0; i < len(options); i += 2 {
-		key, value := options[i], options[i+1]
-		if value == "" {
-			err = unix.FsconfigSetFlag(fd, key)
-		} else {
-			err = unix.FsconfigSetString(fd, key, value)
-		}
-		if err != nil {
-			return -1, fmt.Errorf("%s option %s=%s: %w", kind, key, value, err)
-		}
-	}
-	if err := unix.FsconfigCreate(fd); err != nil {
-		return -1, fmt.Errorf("make %s: %w", kind, err)
-	}
-	mnt, err := unix.Fsmount(fd, unix.FSMOUNT_CLOEXEC, attr)
-	if err != nil {
-		return -1, fmt.Errorf("fsmount %s: %w", kind, err)
-	}
-	return mnt, nil
-}
-
-// memory makes a tmpfs with a cap in bytes and inodes.
-func memory(bytes, inodes int64, attr int, options ...string) (int, error) {
-	return filesystem("tmpfs", attr, append([]string{
-		"size", strconv.FormatInt(bytes, 10), "nr_inodes", strconv.FormatInt(inodes+1, 10),
-	}, options...)...)
-}
-
 func newRoot() (stage, root int, err error) {
 	if stage, err = memory(1<<20, 16384, writable, "mode", "755"); err != nil {
 		return -1, -1, err
@@ -197,98 +135,11 @@ func newRoot() (stage, root int, err error) {
 	if root, err = memory(1<<20, 4096, writable, "mode", "755"); err != nil {
 		return -1, -1, err
 	}
-	return stage, root, part{target: "/root", tree: root}.attach(stage)
-}
-
-// attach puts the part in its place below root.
-func (x part) attach(root int) error {
-	if x.link != "" {
-		return unix.Symlinkat(x.link, root, strings.TrimPrefix(x.target, "/"))
-	}
-	folder, err := isFolder(x.tree)
+	again, err := unix.Dup(root)
 	if err != nil {
-		return err
+		return -1, -1, err
 	}
-	if strings.HasPrefix(x.target, "/proc/") && !exists(root, x.target[1:]) {
-		return unix.Close(x.tree) // a kernel without this file
-	}
-	at, err := place(root, x.target, folder)
-	if err != nil {
-		return fmt.Errorf("make %s: %w", x.target, err)
-	}
-	defer unix.Close(at)
-	if err := unix.MoveMount(x.tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
-		return fmt.Errorf("attach %s: %w", x.target, err)
-	}
-	return nil
-}
-
-func isFolder(fd int) (bool, error) {
-	var st unix.Stat_t
-	err := unix.Fstat(fd, &st)
-	return st.Mode&unix.S_IFMT == unix.S_IFDIR, err
-}
-
-// exists looks for a path below root without following any link.
-func exists(root int, rel string) bool {
-	fd, err := unix.Openat2(root, rel, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
-	if err != nil {
-		return false
-	}
-	unix.Close(fd)
-	return true
-}
-
-// place opens target below root, making what is missing. It follows no link,
-// because a part of the way may be a tree of the author.
-func place(root int, target string, folder bool) (int, error) {
-	names := strings.Split(strings.Trim(target, "/"), "/")
-	at, err := unix.Dup(root)
-	if err != nil {
-		return -1, err
-	}
-	for i, name := range names {
-		next, err := step(at, name, folder || i < len(names)-1)
-		unix.Close(at)
-		if err != nil {
-			return -1, err
-		}
-		at = next
-	}
-	return at, nil
-}
-
-func step(at int, name string, folder bool) (int, error) {
-	const flags = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	if folder {
-		if fd, err := unix.Openat(at, name, flags|unix.O_DIRECTORY, 0); err != unix.ENOENT {
-			return fd, err
-		}
-		if err := unix.Mkdirat(at, name, 0o755); err != nil {
-			return -1, err
-		}
-		return unix.Openat(at, name, flags|unix.O_DIRECTORY, 0)
-	}
-	if fd, err := unix.Openat(at, name, flags, 0); err != unix.ENOENT {
-		return fd, err
-	}
-	if err := writeFile(at, name, ""); err != nil {
-		return -1, err
-	}
-	return unix.Openat(at, name, flags, 0)
-}
-
-func writeFile(at int, name, text string) error {
-	fd, err := unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if text == "" {
-		return nil
-	}
-	_, err = unix.Write(fd, []byte(text))
-	return err
+	return stage, root, part{target: "/root", tree: again}.attach(stage)
 }
 
 // base adds what is the same in every sandbox: /proc, /tmp, /etc and links.
@@ -305,18 +156,15 @@ func (p *plan) base(root int) error {
 	if err := (part{target: "/tmp", tree: temporary}).attach(root); err != nil {
 		return err
 	}
-	for _, l := range []part{
-		{target: "dev/fd", link: "/proc/self/fd"}, {target: "dev/stdin", link: "/proc/self/fd/0"},
-		{target: "dev/stdout", link: "/proc/self/fd/1"}, {target: "dev/stderr", link: "/proc/self/fd/2"},
-		{target: "dev/shm", link: "/tmp"}, {target: "var", link: ""}, {target: "var/tmp", link: "/tmp"},
+	if err := unix.Mkdirat(root, "var", 0o755); err != nil {
+		return err
+	}
+	for name, to := range map[string]string{
+		"dev/fd": "/proc/self/fd", "dev/stdin": "/proc/self/fd/0", "dev/stdout": "/proc/self/fd/1", "dev/stderr": "/proc/self/fd/2",
+		"dev/shm": "/tmp", "var/tmp": "/tmp",
 	} {
-		if l.link == "" {
-			err = unix.Mkdirat(root, l.target, 0o755)
-		} else {
-			err = l.attach(root)
-		}
-		if err != nil {
-			return fmt.Errorf("make /%s: %w", l.target, err)
+		if err := unix.Symlinkat(to, root, name); err != nil {
+			return fmt.Errorf("make /%s: %w", name, err)
 		}
 	}
 	for name, text := range map[string]string{
@@ -332,29 +180,22 @@ func (p *plan) base(root int) error {
 	return nil
 }
 
-// freeze lays a read-only copy of a mount over itself.
-func freeze(root int, rel string) error {
-	if !exists(root, rel) {
-		return nil // a kernel without it
-	}
-	tree, err := cloneAt(root, rel, readOnly|unix.MOUNT_ATTR_NOEXEC)
-	if err != nil {
-		return err
-	}
-	return part{target: "/" + rel, tree: tree}.attach(root)
-}
-
 // attachMounts adds binds and scratches, parents first, and sends the
 // descriptors of the scratches that are to be collected.
 func (p *plan) attachMounts(stage, root int, sources []int) error {
 	var collect []int
 	for i, m := range p.Mounts {
-		tree, err := sources[i], error(nil)
-		if m.Scratch || len(p.missing(i, tree)) > 0 {
-			tree, err = p.layers(i, stage, tree)
-		}
+		tree, err := p.layer(i, stage, sources[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Target, err)
+		}
+		if m.Collect {
+			fd, err := unix.Openat(tree, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return fmt.Errorf("open %s: %w", m.Target, err)
+			}
+			defer unix.Close(fd)
+			collect = append(collect, fd)
 		}
 		if err := (part{target: m.Target, tree: tree}).attach(root); err != nil {
 			return err
@@ -364,13 +205,6 @@ func (p *plan) attachMounts(stage, root int, sources []int) error {
 				return err
 			}
 		}
-		if m.Collect {
-			fd, err := unix.Openat(tree, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
-			collect = append(collect, fd)
-		}
 	}
 	if len(collect) > 0 {
 		tell(message{Phase: phaseScratch}, collect...)
@@ -378,15 +212,31 @@ func (p *plan) attachMounts(stage, root int, sources []int) error {
 	return nil
 }
 
-// missing lists the mounts that lie in bind i, as places relative to it, and
-// have no place there: a bind is read-only, so none can be made in it.
-func (p *plan) missing(i, tree int) []mount {
-	if p.Mounts[i].Scratch {
-		return nil
+// layer makes the detached mount of entry i out of its source, if it has one.
+func (p *plan) layer(i, stage, source int) (int, error) {
+	m := p.Mounts[i]
+	attr, id := writable, strconv.Itoa(p.UID)
+	if m.NoExec {
+		attr |= unix.MOUNT_ATTR_NOEXEC
 	}
+	if m.Scratch && m.Source != "" {
+		return p.overlay(i, stage, source, attr)
+	}
+	if m.Scratch {
+		return memory(m.Bytes, m.Inodes, attr, "mode", "755", "uid", id, "gid", id)
+	}
+	if missing := p.missing(i, source); len(missing) > 0 {
+		return withPlaces(i, stage, source, missing)
+	}
+	return source, nil
+}
+
+// missing lists the mounts that lie in bind i, by their path in it, and have no
+// place there: a bind is read-only, so none can be made in it.
+func (p *plan) missing(i, source int) []mount {
 	var out []mount
 	for _, m := range p.Mounts[i+1:] {
-		if rel, in := strings.CutPrefix(m.Target, p.Mounts[i].Target+"/"); in && !exists(tree, rel) {
+		if rel, in := strings.CutPrefix(m.Target, p.Mounts[i].Target+"/"); in && !exists(source, rel) {
 			m.Target = rel
 			out = append(out, m)
 		}
@@ -394,50 +244,47 @@ func (p *plan) missing(i, tree int) []mount {
 	return out
 }
 
-// layers makes the mount of a scratch, or of a bind that needs places for what
-// lies in it: an overlay, except for a scratch that starts empty.
-func (p *plan) layers(i, stage, lower int) (int, error) {
-	m := p.Mounts[i]
-	attr := writable
-	if m.NoExec {
-		attr |= unix.MOUNT_ATTR_NOEXEC
-	}
-	id := strconv.Itoa(p.UID)
-	if m.Scratch && m.Source == "" {
-		return memory(m.Bytes, m.Inodes, attr, "mode", "755", "uid", id, "gid", id)
-	}
+// withPlaces lays a tree of empty places under a bind, as a read-only overlay.
+func withPlaces(i, stage, source int, missing []mount) (int, error) {
 	dir := "/" + strconv.Itoa(i)
-	if err := (part{target: dir + "/lower", tree: lower}).attach(stage); err != nil {
+	if err := (part{target: dir + "/lower", tree: source}).attach(stage); err != nil {
 		return -1, err
 	}
-	on := stagePath + dir
-	options := []string{"userxattr", ""}
-	if p.Privileged {
-		options = []string{"metacopy", "on"} // own changes the owner only
-	}
-	if !m.Scratch {
-		for _, x := range p.missing(i, lower) {
-			at, err := place(stage, dir+"/places/"+x.Target, !x.File)
-			if err != nil {
-				return -1, err
-			}
-			unix.Close(at)
+	for _, m := range missing {
+		at, err := place(stage, dir+"/places/"+m.Target, !m.File)
+		if err != nil {
+			return -1, err
 		}
-		return filesystem("overlay", readOnly, append(options[:0:0], "lowerdir", on+"/places:"+on+"/lower")...)
+		unix.Close(at)
 	}
-	upper, err := memory(m.Bytes, m.Inodes+8, writable, "mode", "700")
+	return filesystem("overlay", readOnly, "lowerdir", stagePath+dir+"/places:"+stagePath+dir+"/lower")
+}
+
+// overlay makes a scratch that starts with the content of its lower layer.
+func (p *plan) overlay(i, stage, lower, attr int) (int, error) {
+	m, dir := p.Mounts[i], "/"+strconv.Itoa(i)
+	upper, err := memory(m.Bytes, m.Inodes, writable, "mode", "700")
 	if err != nil {
 		return -1, err
 	}
-	if err := (part{target: dir + "/upper", tree: upper}).attach(stage); err != nil {
-		return -1, err
+	for _, x := range []part{{target: dir + "/lower", tree: lower}, {target: dir + "/upper", tree: upper}} {
+		if err := x.attach(stage); err != nil {
+			return -1, err
+		}
 	}
+	on := stagePath + dir
 	for _, d := range []string{"/upper/files", "/upper/work"} {
 		if err := os.Mkdir(on+d, 0o755); err != nil {
 			return -1, err
 		}
 	}
-	return filesystem("overlay", attr, append(options, "lowerdir", on+"/lower", "upperdir", on+"/upper/files", "workdir", on+"/upper/work")...)
+	options := []string{"lowerdir", on + "/lower", "upperdir", on + "/upper/files", "workdir", on + "/upper/work"}
+	if p.Privileged {
+		options = append(options, "metacopy", "on") // a change of owner then copies no data
+	} else {
+		options = append(options, "userxattr", "")
+	}
+	return filesystem("overlay", attr, options...)
 }
 
 // own gives everything in a lower layer to the candidate, who could not write
