@@ -1,7 +1,7 @@
 package ledger
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -85,15 +85,15 @@ func FormatEntry(e Entry) ([]byte, error) {
 // ParseEntry reads one line of the results, newline included.
 func ParseEntry(text []byte) (Entry, error) {
 	var e Entry
-	if err := strict(bytes.TrimSuffix(text, []byte("\n")), &e); err != nil {
+	if err := json.Unmarshal(text, &e); err != nil {
 		return Entry{}, err
 	}
 	again, err := FormatEntry(e)
 	if err != nil {
 		return Entry{}, err
 	}
-	if !bytes.Equal(again, text) {
-		return Entry{}, fmt.Errorf("not in the form that this program writes, from byte %d on", differ(again, text))
+	if err := same(again, text); err != nil {
+		return Entry{}, err
 	}
 	return e, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -53,17 +54,20 @@ type Event struct {
 // Data is what an event says. Each kind has one type.
 type Data interface{ Kind() Kind }
 
-// line is the wire form: its field order is the key order.
+// line is the wire form of all but the data: its field order is the key order.
 type line struct {
-	V         int             `json:"v"`
-	Seq       int             `json:"seq"`
-	Prev      string          `json:"prev"`
-	Time      time.Time       `json:"time"`
-	Run       string          `json:"run"`
-	Iteration int             `json:"iteration"`
-	Event     Kind            `json:"event"`
-	Data      json.RawMessage `json:"data"`
+	V         int       `json:"v"`
+	Seq       int       `json:"seq"`
+	Prev      string    `json:"prev"`
+	Time      time.Time `json:"time"`
+	Run       string    `json:"run"`
+	Iteration int       `json:"iteration"`
+	Event     Kind      `json:"event"`
 }
+
+// dataKey stands between the two parts of a line. No string before it can hold
+// these bytes, because a quote inside a string is escaped.
+const dataKey = `,"data":`
 
 // ZeroHash is the prev of the first line.
 const ZeroHash = "sha256:0000000000000000000000000000000000000000000000000000000000000000"
@@ -76,38 +80,45 @@ func Hash(text []byte) string {
 
 // Format gives the event's line, newline included.
 func (e Event) Format() ([]byte, error) {
+	kind := e.Data.Kind()
+	text, err := marshal(line{V: Version, Seq: e.Seq, Prev: e.Prev, Time: e.Time.UTC(), Run: e.Run, Iteration: e.Iteration, Event: kind})
+	if err != nil {
+		return nil, fmt.Errorf("event %d (%s): %w", e.Seq, kind, err)
+	}
 	data, err := marshal(e.Data)
 	if err != nil {
-		return nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Data.Kind(), err)
+		return nil, fmt.Errorf("event %d (%s): %w", e.Seq, kind, err)
 	}
-	text, err := marshal(line{
-		V: Version, Seq: e.Seq, Prev: e.Prev, Time: e.Time.UTC(), Run: e.Run,
-		Iteration: e.Iteration, Event: e.Data.Kind(), Data: data,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Data.Kind(), err)
+	text = slices.Concat(text[:len(text)-1], []byte(dataKey), data, []byte("}\n"))
+	if len(text) > MaxLine {
+		return nil, fmt.Errorf("event %d (%s): %d bytes, at most %d fit one line", e.Seq, kind, len(text), MaxLine)
 	}
-	if len(text) >= MaxLine {
-		return nil, fmt.Errorf("event %d (%s): %d bytes, at most %d fit one line", e.Seq, e.Data.Kind(), len(text), MaxLine)
-	}
-	return append(text, '\n'), nil
+	return text, nil
 }
 
 // ParseEvent reads one line, newline included. It checks the line's own form,
 // not its place in the chain.
 func ParseEvent(text []byte) (Event, error) {
+	front, rest, found := bytes.Cut(text, []byte(dataKey))
+	rest, ended := bytes.CutSuffix(rest, []byte("}\n"))
+	if !found || !ended {
+		return Event{}, fmt.Errorf("not one object that ends in data, and a newline: %q", excerpt(text))
+	}
 	var l line
-	if err := strict(bytes.TrimSuffix(text, []byte("\n")), &l); err != nil {
+	if err := json.Unmarshal(slices.Concat(front, []byte("}")), &l); err != nil {
 		return Event{}, err
 	}
 	if l.V != Version {
 		return Event{}, fmt.Errorf("version %d: this program reads version %d", l.V, Version)
 	}
+	if l.Seq < 0 || l.Iteration < 0 {
+		return Event{}, fmt.Errorf("seq %d, iteration %d: neither is ever negative", l.Seq, l.Iteration)
+	}
 	data := newData(l.Event)
 	if data == nil {
 		return Event{}, fmt.Errorf("unknown event %q", l.Event)
 	}
-	if err := strict(l.Data, data); err != nil {
+	if err := json.Unmarshal(rest, data); err != nil {
 		return Event{}, fmt.Errorf("data of %s: %w", l.Event, err)
 	}
 	e := Event{Seq: l.Seq, Prev: l.Prev, Time: l.Time, Run: l.Run, Iteration: l.Iteration, Data: data}
@@ -115,11 +126,23 @@ func ParseEvent(text []byte) (Event, error) {
 	if err != nil {
 		return Event{}, err
 	}
-	if !bytes.Equal(again, text) {
-		return Event{}, fmt.Errorf("not in the form that this program writes, from byte %d on", differ(again, text))
+	if err := same(again, text); err != nil {
+		return Event{}, err
 	}
 	return e, nil
 }
+
+// same is the one rule about form: what was read is what would be written.
+func same(again, text []byte) error {
+	if bytes.Equal(again, text) {
+		return nil
+	}
+	at := differ(again, text)
+	return fmt.Errorf("not in the form that this program writes: from byte %d on %q, want %q", at, excerpt(text[at:]), excerpt(again[at:]))
+}
+
+// excerpt is the beginning of text.
+func excerpt(text []byte) []byte { return text[:min(len(text), 40)] }
 
 // differ gives the offset of the first byte in which a and b differ.
 func differ(a, b []byte) int {
@@ -140,20 +163,30 @@ func marshal(v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return replaced(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// strict decodes one JSON value without unknown keys and with nothing behind it.
-func strict(text []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return err
+// replaced writes the character U+FFFD itself where the encoder, meeting bytes
+// that are not UTF-8, wrote its escape. A reader that writes the line again
+// does so too, so that text of any bytes has one form.
+func replaced(text []byte) []byte {
+	escape := []byte(`\ufffd`)
+	if !bytes.Contains(text, escape) {
+		return text
 	}
-	if dec.InputOffset() != int64(len(text)) {
-		return fmt.Errorf("bytes behind the object, at %d", dec.InputOffset())
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		n := 1
+		if text[0] == '\\' {
+			n = 2 // an escape is taken whole: `\\ufffd` holds none
+		}
+		if bytes.HasPrefix(text, escape) {
+			out, text = append(out, "\uFFFD"...), text[len(escape):]
+			continue
+		}
+		out, text = append(out, text[:n]...), text[n:]
 	}
-	return nil
+	return out
 }
 
 // newData gives an empty value of the type that belongs to kind, nil if none does.
