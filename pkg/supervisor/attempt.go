@@ -41,16 +41,21 @@ func (s *Supervisor) leased(why string) ledger.Head {
 	return h
 }
 
-// deadline is the worst case of a pass by contract, and the grace.
+// deadline is the worst case of a pass by contract, and the grace: every arm is
+// built once, and every repetition has its own total for each split and a
+// scorer.
 func (s *Supervisor) deadline() time.Time {
 	c := s.Run.Contract
-	arm := c.Evaluation.Total * 2 // the split, and the counterexamples
+	splits := time.Duration(1)
+	if c.Counterexamples != "" {
+		splits = 2
+	}
+	const arms, repetitions = 2, 2
+	arm := repetitions * (splits*c.Evaluation.Total + c.Evaluation.Timeout)
 	if c.Candidate.Build != nil {
 		arm += c.Candidate.Build.Timeout
 	}
-	scoring := c.Evaluation.Timeout * 2
-	const arms = 2
-	return s.Now().UTC().Add(arms*(arm+scoring) + grace).Truncate(time.Second)
+	return s.Now().UTC().Add(arms*arm + grace).Truncate(time.Second)
 }
 
 // claim opens an attempt for a commit and records what the audit says of it.
