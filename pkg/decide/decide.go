@@ -99,7 +99,7 @@ func early(e Evidence, d *ledger.Decided) bool {
 	switch {
 	case e.Committed.Audit.Verdict == "invalid":
 		d.Status = ledger.Invalid
-		d.Reason = "audit: " + strings.Join(e.Committed.Audit.Classes, ", ")
+		d.Reason = "audit: " + strings.Join(invalidClasses(e.Committed.Audit), ", ")
 		d.Replay = e.Committed.Audit.Tree
 	case len(e.Committed.Missing) > 0:
 		d.Status = ledger.Discard
@@ -132,6 +132,17 @@ func violated(e Evidence, d *ledger.Decided) bool {
 	}
 	d.Status, d.Reason = ledger.Invalid, "state check: "+e.Evaluation.Violations[0]
 	return true
+}
+
+// invalidClasses lists the classes that made an audit invalid, each once.
+func invalidClasses(a ledger.Audit) []string {
+	var out []string
+	for _, f := range a.Findings {
+		if f.Severity == "invalid" && !slices.Contains(out, f.Class) {
+			out = append(out, f.Class)
+		}
+	}
+	return out
 }
 
 // arms picks the measurements that count. The incumbent's fresh one stands in

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/supervisor"
 )
 
 // draft is where the contract of runs to come stands on the default branch.
@@ -264,69 +264,7 @@ func (s *standing) settle(work *repo.Work, u update) error {
 
 // input gathers what the audit reads.
 func (s *standing) input(work *repo.Work, commits []repo.Commit) (audit.Input, error) {
-	in := audit.Input{Scope: s.contract, Blobs: work, Recorded: s.tip}
-	var err error
-	if in.Baseline, err = tree(work, s.baseline); err != nil {
-		return in, err
-	}
-	if in.Incumbent, err = tree(work, s.incumbent); err != nil {
-		return in, err
-	}
-	for i, c := range commits {
-		a := audit.Commit{ID: c.ID, Message: c.Message, Parents: c.Parents}
-		if i >= len(commits)-maxTrees {
-			if a.Tree, err = tree(work, c.ID); err != nil {
-				return in, err
-			}
-		}
-		in.Commits = append(in.Commits, a)
-	}
-	in.Candidate = in.Commits[len(in.Commits)-1].Tree
-	if s.contract.Specification != "" {
-		text, err := work.File(s.pinned, s.contract.Specification)
-		if err != nil {
-			return in, fmt.Errorf("specification: %w", err)
-		}
-		in.Specification = string(text)
-	}
-	in.Cases, err = cases(work, s.pinned, s.contract.Splits.Development)
-	return in, err
-}
-
-// maxTrees is how many commits are read with their trees: one more than the
-// audit admits, which refuses the rest by their number.
-const maxTrees = 21
-
-func tree(work *repo.Work, commit string) ([]audit.Entry, error) {
-	entries, err := work.Tree(commit)
-	out := make([]audit.Entry, len(entries))
-	for i, e := range entries {
-		out[i] = audit.Entry(e)
-	}
-	return out, err
-}
-
-// cases reads the cases of a split from a commit.
-func cases(work *repo.Work, commit, folder string) ([]audit.Case, error) {
-	entries, err := work.Tree(commit)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{}
-	for _, e := range entries {
-		if name, ok := strings.CutPrefix(e.Path, path.Clean(folder)+"/"); ok {
-			if files[name], err = work.Blob(e.ID); err != nil {
-				return nil, err
-			}
-		}
-	}
-	split, err := contract.NewSplit(folder, files)
-	if err != nil {
-		return nil, err
-	}
-	var out []audit.Case
-	for _, c := range split.Cases {
-		out = append(out, audit.Case{ID: c.ID, Input: string(c.Input), Answer: string(c.Answer)})
-	}
-	return out, nil
+	return supervisor.AuditInput(work, supervisor.Standing{
+		Contract: s.contract, Pinned: s.pinned, Baseline: s.baseline, Incumbent: s.incumbent, Tip: s.tip,
+	}, commits[len(commits)-1].ID, commits)
 }

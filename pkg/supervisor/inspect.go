@@ -12,10 +12,6 @@ import (
 	"github.com/research-loop/research-loop/pkg/repo"
 )
 
-// maxCommits is how many commits above the recorded tip are read with their
-// trees; the audit refuses more than 20 by their number.
-const maxCommits = 21
-
 // inspect says what stands at a claimed commit and what the audit says of it.
 // The baseline is the maintainer's: it is not audited.
 func (s *Supervisor) inspect(commit string) (*ledger.Committed, error) {
@@ -47,67 +43,14 @@ func (s *Supervisor) inspect(commit string) (*ledger.Committed, error) {
 
 // auditInput gathers what the audit reads.
 func (s *Supervisor) auditInput(commit string) (audit.Input, error) {
-	sealed := s.Run.Contract
-	in := audit.Input{Scope: sealed.Contract, Blobs: s.Clone, Recorded: s.Run.Tip}
-	var err error
-	for _, t := range []struct {
-		commit string
-		into   *[]audit.Entry
-	}{{s.Run.Sealed.Baseline, &in.Baseline}, {s.incumbent(), &in.Incumbent}, {commit, &in.Candidate}} {
-		if *t.into, err = s.auditTree(t.commit); err != nil {
-			return in, err
-		}
-	}
-	if in.Commits, err = s.auditCommits(commit); err != nil {
-		return in, err
-	}
-	if sealed.Specification != "" {
-		text, err := s.Clone.File(s.Run.Sealed.Pinned, sealed.Specification)
-		if err != nil {
-			return in, fmt.Errorf("specification: %w", err)
-		}
-		in.Specification = string(text)
-	}
-	split, err := s.split(sealed.Splits.Development)
-	if err != nil {
-		return in, err
-	}
-	for _, c := range split.Cases {
-		in.Cases = append(in.Cases, audit.Case{ID: c.ID, Input: string(c.Input), Answer: string(c.Answer)})
-	}
-	return in, nil
-}
-
-func (s *Supervisor) auditTree(commit string) ([]audit.Entry, error) {
-	entries, err := s.Clone.Tree(commit)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]audit.Entry, len(entries))
-	for i, e := range entries {
-		out[i] = audit.Entry{Path: e.Path, Mode: e.Mode, ID: e.ID}
-	}
-	return out, nil
-}
-
-// auditCommits reads the commits above the recorded tip. Where there are more
-// than the audit admits, only the newest are read: the audit refuses by number.
-func (s *Supervisor) auditCommits(commit string) ([]audit.Commit, error) {
 	commits, err := s.above(commit)
 	if err != nil {
-		return nil, err
+		return audit.Input{}, err
 	}
-	var out []audit.Commit
-	for i, c := range commits {
-		a := audit.Commit{ID: c.ID, Message: c.Message, Parents: c.Parents}
-		if i >= len(commits)-maxCommits-1 {
-			if a.Tree, err = s.auditTree(c.ID); err != nil {
-				return nil, err
-			}
-		}
-		out = append(out, a)
-	}
-	return out, nil
+	return AuditInput(s.Clone, Standing{
+		Contract: s.Run.Contract.Contract, Pinned: s.Run.Sealed.Pinned, Baseline: s.Run.Sealed.Baseline,
+		Incumbent: s.incumbent(), Tip: s.Run.Tip,
+	}, commit, commits)
 }
 
 // commits lists the ids of the commits above the recorded tip, oldest first.
@@ -130,7 +73,7 @@ func (s *Supervisor) above(tip string) ([]repo.Commit, error) {
 	if !errors.Is(err, repo.ErrTooMany) {
 		return commits, err
 	}
-	for id := tip; len(commits) < 2*maxCommits; {
+	for id := tip; len(commits) < 2*maxTrees; {
 		c, err := s.Clone.Commit(id)
 		if err != nil {
 			return nil, err
@@ -150,40 +93,20 @@ func (s *Supervisor) split(folder string) (*contract.Split, error) {
 	return ReadSplit(s.Clone, s.Run.Sealed.Pinned, folder)
 }
 
-// ReadSplit reads the split in a folder of a commit.
-func ReadSplit(objects Objects, commit, folder string) (*contract.Split, error) {
-	entries, err := objects.Tree(commit)
-	if err != nil {
-		return nil, err
-	}
-	prefix := strings.TrimSuffix(folder, "/") + "/"
-	files := map[string][]byte{}
-	for _, e := range entries {
-		if name, ok := strings.CutPrefix(e.Path, prefix); ok {
-			if files[name], err = objects.Blob(e.ID); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return contract.NewSplit(folder, files)
-}
-
-// Objects is what a split is read from.
-type Objects interface {
-	Tree(commit string) ([]repo.Entry, error)
-	Blob(id string) ([]byte, error)
-}
-
-// record translates the audit's report.
+// record translates the audit's report. A finding that names a commit is about
+// shape, history or a message, not about the tree.
 func record(r audit.Report) ledger.Audit {
-	out := ledger.Audit{Verdict: r.Verdict(), Classes: append([]string{}, r.Classes()...), Findings: []ledger.Finding{}, Notes: append([]string{}, r.Notes...), Tree: true}
+	out := ledger.Audit{
+		Verdict: r.Verdict(), Classes: append([]string{}, r.Classes()...),
+		Findings: []ledger.Finding{}, Notes: append([]string{}, r.Notes...),
+	}
 	for _, f := range r.Findings {
 		out.Findings = append(out.Findings, ledger.Finding{
-			Class: f.Class, Severity: string(f.Severity), Path: strings.ToValidUTF8(f.Path, "\ufffd"), Line: f.Line,
+			Class: f.Class, Severity: string(f.Severity), Path: f.Path, Line: f.Line,
 			Message: f.Message, Fix: f.Fix, Commit: f.Commit,
 		})
-		if f.Severity == audit.Invalid && f.Path == "" {
-			out.Tree = false
+		if f.Severity == audit.Invalid && f.Commit == "" {
+			out.Tree = true
 		}
 	}
 	return out
