@@ -64,7 +64,9 @@ var order = []struct {
 	replay bool
 }{
 	{"audit", func(e *decide.Evidence) {
-		e.Committed.Audit = ledger.Audit{Verdict: "invalid", Classes: []string{"scope", "case-literal"}, Tree: true}
+		e.Committed.Audit = ledger.Audit{Verdict: "invalid", Classes: []string{"scope", "seed", "case-literal"}, Findings: []ledger.Finding{
+			{Class: "scope", Severity: "invalid"}, {Class: "seed", Severity: "review"}, {Class: "case-literal", Severity: "invalid"}, {Class: "scope", Severity: "invalid"},
+		}, Tree: true}
 	}, ledger.Invalid, "audit: scope, case-literal", true},
 	{"trailers", func(e *decide.Evidence) { e.Committed.Missing = []string{"Mechanism", "Hypothesis"} },
 		ledger.Discard, "unjustified: the message lacks Mechanism, Hypothesis", false},
@@ -126,7 +128,7 @@ func TestOrder(t *testing.T) {
 func TestAuditReplaysTreesOnly(t *testing.T) {
 	e := gain()
 	e.Evaluation = nil
-	e.Committed.Audit = ledger.Audit{Verdict: "invalid", Classes: []string{"shape"}}
+	e.Committed.Audit = ledger.Audit{Verdict: "invalid", Classes: []string{"shape"}, Findings: []ledger.Finding{{Class: "shape", Severity: "invalid"}}}
 	d, err := decide.Decide(e)
 	if err != nil || d.Status != ledger.Invalid || d.Replay {
 		t.Errorf("%+v, %v", d, err)
