@@ -26,39 +26,45 @@ func (r *Run) attempt(e ledger.Event) error {
 	}
 	switch d := e.Data.(type) {
 	case *ledger.Prepared:
-		r.prepare(e, d)
-		return r.lease(d.Head)
+		return r.prepare(e, d)
 	case *ledger.Committed:
 		r.Open.Phase, r.Open.Committed, r.Open.Candidate = Committed, *d, d.Candidate
 		return r.lease(d.Head)
 	case *ledger.Started:
+		if unlaunched(r.Open) {
+			return fmt.Errorf("the attempt is decided without a launch")
+		}
 		r.Open.Phase = Running
 		return r.lease(d.Head)
 	case *ledger.Retried:
-		r.Open.Lost++
-		r.Retries++
-		if d.Lost != r.Open.Lost {
-			return fmt.Errorf("lost is %d, the attempt lost %d passes", d.Lost, r.Open.Lost)
-		}
-		return r.lease(d.Head)
+		return r.retry(d)
 	case *ledger.Evaluated:
+		if d.Claim != nil {
+			return fmt.Errorf("the outcome is not that of the lease in force")
+		}
 		if err := r.lease(d.Head); err != nil {
 			return err
 		}
 		r.Open.Phase, r.Open.Evaluation, r.Open.Lease = Evaluated, &d.Evaluation, nil
 	case *ledger.Decided:
-		if err := r.lease(d.Head); err != nil {
-			return err
-		}
-		r.Open.Phase, r.Open.Decided, r.Open.Lease = Decided, d, nil
+		return r.decide(d)
 	case *ledger.RolledBack:
+		if !r.Open.Decided.Rollback.Required {
+			return fmt.Errorf("no rollback is required")
+		}
 		r.Open.Phase, r.Open.RolledBack = RolledBack, d
+		return r.lease(d.Head)
 	case *ledger.Finalized:
 		return r.finalize(e.Time, d)
 	default:
 		return fmt.Errorf("unknown event")
 	}
 	return nil
+}
+
+// unlaunched says that audit or message alone decide the attempt.
+func unlaunched(a *Attempt) bool {
+	return a.Committed.Audit.Verdict == "invalid" || len(a.Committed.Missing) > 0
 }
 
 // mayFollow checks the event's place: the phase before it and its iteration.
@@ -77,63 +83,153 @@ func (r *Run) mayFollow(e ledger.Event) error {
 		return fmt.Errorf("may not follow phase %d of the attempt", phase)
 	case e.Iteration != want:
 		return fmt.Errorf("want iteration %d", want)
-	case r.Halted != nil:
-		return fmt.Errorf("the run is halted: %s", r.Halted.Reason)
-	case r.Closing != nil && r.Open == nil && r.Opened != nil:
+	case r.Open == nil && r.Closing != nil:
 		return fmt.Errorf("the run is closing: no attempt opens")
+	case r.Open == nil && r.Opened == nil && want > 0:
+		return fmt.Errorf("the run is not open")
 	}
 	return nil
 }
 
-func (r *Run) prepare(e ledger.Event, _ *ledger.Prepared) {
+// prepare opens an attempt.
+func (r *Run) prepare(e ledger.Event, d *ledger.Prepared) error {
+	if d.Claim == nil || d.Lease == "" {
+		return fmt.Errorf("an attempt opens with a claim")
+	}
 	role := ledger.RoleCandidate
 	if e.Iteration == 0 {
 		role = ledger.RoleBaseline
 	}
 	r.Iteration = e.Iteration
 	r.Open = &Attempt{Iteration: e.Iteration, Role: role, Phase: Prepared, StartedAt: e.Time}
+	return r.lease(d.Head)
 }
 
-// lease checks that the event was written under the lease in force, or makes a new one.
+// retry counts a lost pass.
+func (r *Run) retry(d *ledger.Retried) error {
+	r.Open.Lost++
+	r.Retries++
+	switch {
+	case d.Claim == nil:
+		return fmt.Errorf("a lost pass is claimed again by another lease")
+	case d.Lost != r.Open.Lost:
+		return fmt.Errorf("lost is %d, the attempt lost %d passes", d.Lost, r.Open.Lost)
+	case r.Open.Lost > MaxLostAttempt || r.Retries > MaxLostRun:
+		return fmt.Errorf("lost %d times, %d times in the run: at most %d and %d are launched again", r.Open.Lost, r.Retries, MaxLostAttempt, MaxLostRun)
+	}
+	return r.lease(d.Head)
+}
+
+// decide checks that a decision can be the one of its phase, and that what it
+// orders follows from its status.
+func (r *Run) decide(d *ledger.Decided) error {
+	a := r.Open
+	keep, required := d.Status == ledger.Keep, false
+	tree, incumbent := "", r.incumbent()
+	if keep {
+		incumbent = a.Candidate
+	} else if a.Role == ledger.RoleCandidate {
+		required, tree = true, r.Incumbent.Tree
+	}
+	switch {
+	case keep && (a.Phase != Evaluated || measured(a) == nil):
+		return fmt.Errorf("keep without a measurement")
+	case a.Phase == Committed && !unlaunched(a):
+		return fmt.Errorf("neither audit nor message decide the attempt")
+	case a.Phase == Running && (d.Status != ledger.Crash || d.Claim == nil):
+		return fmt.Errorf("a pass without an outcome ends as crash, by whoever takes it over")
+	case d.Rollback != ledger.Rollback{Required: required, Tree: tree}:
+		return fmt.Errorf("rollback %+v does not follow from %s", d.Rollback, d.Status)
+	case d.IntendedIncumbent != incumbent:
+		return fmt.Errorf("intended incumbent %q does not follow from %s", d.IntendedIncumbent, d.Status)
+	}
+	if err := r.lease(d.Head); err != nil {
+		return err
+	}
+	a.Phase, a.Decided, a.Lease = Decided, d, nil
+	return nil
+}
+
+// lease checks what the head of every event says: incumbent, candidate, and
+// the lease in force, or the claim that makes a new one.
 func (r *Run) lease(h ledger.Head) error {
+	if want := r.incumbent(); h.Incumbent != want {
+		return fmt.Errorf("incumbent is %q, want %q", h.Incumbent, want)
+	}
+	if h.Candidate != r.Open.Candidate {
+		return fmt.Errorf("candidate is %q, want %q", h.Candidate, r.Open.Candidate)
+	}
+	force := ""
+	if r.Open.Lease != nil {
+		force = r.Open.Lease.ID
+	}
 	if c := h.Claim; c != nil {
-		old := ""
-		if r.Open.Lease != nil {
-			old = r.Open.Lease.ID
-		}
-		if c.TookOver != old {
-			return fmt.Errorf("takes over lease %q, in force is %q", c.TookOver, old)
+		if c.TookOver != force || h.Lease == force {
+			return fmt.Errorf("lease %q takes over lease %q, in force is %q", h.Lease, c.TookOver, force)
 		}
 		r.Open.Lease = &Lease{ID: h.Lease, Holder: c.Holder, Deadline: c.Deadline}
+		return nil
 	}
-	if r.Open.Lease != nil && r.Open.Lease.ID != h.Lease {
-		return fmt.Errorf("written under lease %q, in force is %q", h.Lease, r.Open.Lease.ID)
+	if h.Lease != force {
+		return fmt.Errorf("written under lease %q, in force is %q", h.Lease, force)
 	}
 	return nil
+}
+
+// incumbent is the commit that a candidate is compared with; the baseline is
+// its own.
+func (r *Run) incumbent() string {
+	if r.Incumbent.Commit == "" {
+		return r.Sealed.Baseline
+	}
+	return r.Incumbent.Commit
 }
 
 // finalize ends the open attempt and moves incumbent and recorded tip.
 func (r *Run) finalize(at time.Time, d *ledger.Finalized) error {
 	a, entry := r.Open, d.Entry
-	if entry.Iteration != a.Iteration || entry.Status != a.Decided.Status || entry.Commit != a.Candidate {
+	restore, recorded := "", ""
+	if a.RolledBack != nil {
+		restore = a.RolledBack.Commit
+	}
+	if entry.RollbackCommit != nil {
+		recorded = *entry.RollbackCommit
+	}
+	if entry.Iteration != a.Iteration || entry.Role != a.Role || entry.Status != a.Decided.Status || entry.Reason != a.Decided.Reason ||
+		entry.Commit != a.Candidate || entry.Incumbent != r.incumbent() || recorded != restore {
 		return fmt.Errorf("the entry is not the one that was decided")
 	}
 	r.Entries = append(r.Entries, entry)
 	r.History = append(r.History, Judged{Time: at, Entry: &entry})
-	v := Verdict{Status: string(entry.Status), Reason: entry.Reason, Iteration: entry.Iteration, Commit: entry.Commit}
-	switch {
-	case entry.Status == ledger.Keep:
+	if entry.Status == ledger.Keep {
 		r.keep(a)
-	case a.RolledBack != nil:
-		r.Tip, v.Restore = a.RolledBack.Commit, a.RolledBack.Commit
+	} else if restore != "" {
+		r.Tip = restore
 	}
 	if a.Decided.Replay && a.Role == ledger.RoleCandidate {
 		r.rejected[a.Committed.Tree] = a.Iteration
 	}
-	r.note(v, a.Committed.Commits)
+	r.note(Verdict{
+		Status: string(entry.Status), Reason: entry.Reason, Iteration: entry.Iteration, Commit: entry.Commit, Restore: restore,
+	}, a.Committed.Commits)
 	r.Unpublished = append(r.Unpublished, entry.Commit)
+	if restore != "" && len(a.RolledBack.Swept) > 0 {
+		r.sweep(at, a)
+	}
 	r.Open = nil
 	return nil
+}
+
+// sweep supersedes what arrived while a rejected attempt was open.
+func (r *Run) sweep(at time.Time, a *Attempt) {
+	commits := a.RolledBack.Swept
+	s := &ledger.Superseded{
+		Tip: commits[len(commits)-1], Commits: commits, Restore: a.RolledBack.Commit,
+		Reason: fmt.Sprintf("arrived before attempt %d was rejected, and was swept by its restore", a.Iteration),
+	}
+	r.History = append(r.History, Judged{Time: at, Superseded: s})
+	r.note(Verdict{Status: Superseded, Reason: s.Reason, Iteration: -1, Commit: s.Tip, Restore: s.Restore}, commits)
+	r.Unpublished = append(r.Unpublished, s.Tip)
 }
 
 // keep makes the attempt's candidate the incumbent.
@@ -141,11 +237,19 @@ func (r *Run) keep(a *Attempt) {
 	r.Tip = a.Candidate
 	r.incumbents[a.Committed.Tree] = a.Iteration
 	r.Incumbent = Standing{
-		Iteration: a.Iteration, Commit: a.Candidate, Tree: a.Committed.Tree, Tools: a.Evaluation.Tools,
+		Iteration: a.Iteration, Commit: a.Candidate, Tree: a.Committed.Tree, Tools: a.Evaluation.Tools, Measurement: measured(a),
+	}
+}
+
+// measured gives the attempt's measurement that counts, nil without one.
+func measured(a *Attempt) *ledger.Measurement {
+	if a.Evaluation == nil {
+		return nil
 	}
 	for i := range a.Evaluation.Measurements {
-		if m := &a.Evaluation.Measurements[i]; m.Arm == ledger.Candidate && m.Repetition == 0 {
-			r.Incumbent.Measurement = m
+		if m := &a.Evaluation.Measurements[i]; m.Arm == ledger.Candidate && m.Repetition == 0 && m.Failure == nil {
+			return m
 		}
 	}
+	return nil
 }

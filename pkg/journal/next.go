@@ -15,7 +15,12 @@ const (
 )
 
 // Commit is a commit of the run branch as it is seen.
-type Commit struct{ ID, Tree, Author string }
+type Commit struct {
+	ID, Tree, Author string
+	Parents          []string
+	// Holds says that the commit descends from the recorded tip, by whatever parents.
+	Holds bool
+}
 
 // World is what one sees outside the records.
 type World struct {
@@ -29,13 +34,14 @@ type World struct {
 	Outcome bool
 	// Tip is the run branch's tip, nil where there is no such branch.
 	Tip *Commit
-	// Descends says that Tip is the recorded tip or descends from it.
-	Descends bool
-	// Above are the commits on the first-parent path above the recorded tip,
-	// oldest first, Tip included; nil where Descends is false.
+	// Descends says that Tip is the recorded tip or descends from it, Below
+	// that the recorded tip descends from it: the branch was set back.
+	Descends, Below bool
+	// Above are the commits on the first-parent path from Tip down to the
+	// recorded tip or a commit below it, which is left out; oldest first.
 	Above []Commit
-	// After are those above the open attempt's candidate; nil where the
-	// candidate is not on that path.
+	// After are those of them that descend from the open attempt's candidate
+	// and from the recorded tip.
 	After []Commit
 }
 
@@ -49,7 +55,7 @@ const (
 	Wait      Do = "wait"      // another holder is at work
 	Stopped   Do = "stopped"   // halted: a maintainer must authorise
 	Publish   Do = "publish"   // Commit's verdict
-	Claim     Do = "claim"     // open an attempt for Commit: append prepared and committed
+	Claim     Do = "claim"     // open an attempt for Commit: append prepared, unless it stands already, and committed
 	Start     Do = "start"     // claim a pass
 	Retry     Do = "retry"     // claim a lost pass again, because of Reason
 	Execute   Do = "execute"   // launch the pass that this process has claimed
@@ -77,8 +83,9 @@ type Step struct {
 	Restore string
 	// TakeOver says that the event must carry a claim over the lease in force.
 	TakeOver bool
-	// By is who restored: see ledger.RolledBack.
-	By string
+	// By is who restored and Swept what arrived before: see ledger.RolledBack.
+	By    string
+	Swept []string
 }
 
 // Next gives the one step that is due.
@@ -107,6 +114,8 @@ func (r *Run) nextOfSetup() Step {
 		return Step{Do: Claim, Commit: r.Sealed.Baseline}
 	case r.Incumbent.Commit == "":
 		return Step{Do: Close, Reason: "baseline failed: " + r.Entries[0].Reason}
+	case r.Closing != nil:
+		return Step{Do: Close, Reason: r.Closing.Reason}
 	}
 	return Step{Do: Open, Commit: r.Sealed.Baseline}
 }
@@ -115,15 +124,23 @@ func (r *Run) nextOfSetup() Step {
 func (r *Run) nextOfAttempt(w World) Step {
 	a := r.Open
 	takeOver := false
-	if a.Lease != nil && a.Lease.ID != w.Lease {
-		if w.Gone == "" {
-			return Step{Do: Wait, Reason: holding(a.Lease)}
+	if l := a.Lease; l != nil {
+		own, late := l.ID == w.Lease, w.Now.After(l.Deadline)
+		switch {
+		case own && (w.Outcome || !late):
+		case w.Gone != "":
+			takeOver = true
+		case late: // even the holder's own: what it ran was killed there
+			takeOver, w.Gone = true, "the lease ended at "+l.Deadline.Format(time.RFC3339)
+		default:
+			return Step{Do: Wait, Reason: holding(l)}
 		}
-		takeOver = true
 	}
 	switch a.Phase {
+	case Prepared:
+		return r.nextOfClaim(w, takeOver)
 	case Committed:
-		if a.Committed.Audit.Verdict == "invalid" || len(a.Committed.Missing) > 0 {
+		if unlaunched(a) {
 			return Step{Do: Decide, TakeOver: takeOver}
 		}
 		return Step{Do: Start, TakeOver: takeOver, Reason: w.Gone}
@@ -137,6 +154,17 @@ func (r *Run) nextOfAttempt(w World) Step {
 		}
 	}
 	return Step{Do: Finalize}
+}
+
+// nextOfClaim finishes a claim that was cut off before committed.
+func (r *Run) nextOfClaim(w World, takeOver bool) Step {
+	switch {
+	case r.Open.Role == ledger.RoleBaseline:
+		return Step{Do: Claim, Commit: r.Sealed.Baseline, TakeOver: takeOver}
+	case w.Tip == nil:
+		return Step{Do: Recreate, Commit: r.Tip}
+	}
+	return Step{Do: Claim, Commit: w.Tip.ID, TakeOver: takeOver}
 }
 
 // nextOfPass goes on with a pass that was launched, or gives it up as lost.
@@ -155,18 +183,40 @@ func (r *Run) nextOfPass(w World, takeOver bool) Step {
 
 // nextOfRestore looks for a restore commit before it asks for one: the first
 // commit after the candidate, or else the present tip, whose tree is the
-// incumbent's, whoever made it.
+// incumbent's, whoever made it. A branch that was deleted is made again at the
+// recorded tip, which has that tree.
 func (r *Run) nextOfRestore(w World) Step {
 	want := r.Open.Decided.Rollback.Tree
 	for _, c := range w.After {
 		if c.Tree == want {
-			return Step{Do: Note, Commit: c.ID, By: c.Author}
+			return r.restored(w, c)
 		}
 	}
-	if w.Tip != nil && w.Descends && w.Tip.Tree == want && w.Tip.ID != r.Open.Candidate {
-		return Step{Do: Note, Commit: w.Tip.ID, By: w.Tip.Author}
+	switch {
+	case w.Tip == nil:
+		return Step{Do: Recreate, Commit: r.Tip}
+	case w.Descends && w.Tip.Tree == want && w.Tip.ID != r.Open.Candidate:
+		return r.restored(w, *w.Tip)
 	}
 	return Step{Do: Restore}
+}
+
+// restored notes c as the restore commit, and what lies between it and the
+// candidate as swept.
+func (r *Run) restored(w World, c Commit) Step {
+	step := Step{Do: Note, Commit: c.ID, By: c.Author}
+	for _, between := range w.Above {
+		switch between.ID {
+		case c.ID:
+			return step
+		case r.Open.Candidate:
+			step.Swept = nil
+		default:
+			step.Swept = append(step.Swept, between.ID)
+		}
+	}
+	step.Swept = nil // c is not above the recorded tip: it is that tip
+	return step
 }
 
 // nextOfBranch looks at the run branch when no attempt is open.
@@ -180,31 +230,38 @@ func (r *Run) nextOfBranch(w World) Step {
 		return Step{Do: Stop, Reason: r.stop(w.Now)}
 	case w.Tip.ID == r.Tip:
 		return Step{Do: Idle}
-	case !w.Descends:
-		return Step{Do: Claim, Commit: w.Tip.ID}
 	}
-	if w.Tip.Tree == r.Incumbent.Tree {
-		return r.nextOfHealed(w)
+	if step, ok := r.healed(w); ok {
+		return step
 	}
 	if reason, of := r.noCandidate(*w.Tip); reason != "" {
 		return Step{Do: Sweep, Commit: w.Tip.ID, Reason: reason, Of: of}
 	}
+	if w.Below {
+		return Step{Do: Sweep, Commit: w.Tip.ID, Reason: "the branch was set back to before the recorded tip"}
+	}
 	return Step{Do: Claim, Commit: w.Tip.ID}
 }
 
-// nextOfHealed records a tip with the incumbent's tree. Where it covers a
-// commit that is no candidate, it is the restore commit of that one.
-func (r *Run) nextOfHealed(w World) Step {
-	for i := len(w.Above) - 2; i >= 0; i-- {
+// healed looks for the newest commit that holds the recorded tip and has the
+// incumbent's tree, whoever made it: what comes after it stands on it. Where
+// it covers a commit that is no candidate, it is the restore commit of that
+// one. So a sweep that was pushed but not recorded is found again, whatever
+// was pushed on top of it since.
+func (r *Run) healed(w World) (Step, bool) {
+	for i := len(w.Above) - 1; i >= 0 && w.Above[i].Holds; i-- {
 		c := w.Above[i]
-		if c.Tree == r.Incumbent.Tree {
-			break
+		if c.Tree != r.Incumbent.Tree {
+			continue
 		}
-		if reason, of := r.noCandidate(c); reason != "" {
-			return Step{Do: Supersede, Commit: c.ID, Reason: reason, Of: of, Restore: w.Tip.ID}
+		if i > 0 && !(w.Above[i-1].Holds && w.Above[i-1].Tree == c.Tree) {
+			if reason, of := r.noCandidate(w.Above[i-1]); reason != "" {
+				return Step{Do: Supersede, Commit: w.Above[i-1].ID, Reason: reason, Of: of, Restore: c.ID}, true
+			}
 		}
+		return Step{Do: Supersede, Commit: c.ID, Reason: "the incumbent's tree is no candidate"}, true
 	}
-	return Step{Do: Supersede, Commit: w.Tip.ID, Reason: "the incumbent's tree is no candidate"}
+	return Step{}, false
 }
 
 // nextOfClose sweeps what was not judged, then ends the run.
@@ -224,14 +281,14 @@ func (r *Run) nextOfClose(w World) Step {
 // noCandidate says why a commit above the recorded tip is no candidate, ""
 // if it is one.
 func (r *Run) noCandidate(c Commit) (reason string, of *int) {
-	if v, ok := r.verdicts[c.ID]; ok && v.Status != string(ledger.Keep) && v.Iteration >= 0 {
+	if v, ok := r.Verdict(c.ID); ok && v.Status != string(ledger.Keep) && v.Iteration >= 0 {
 		return fmt.Sprintf("judged as attempt %d", v.Iteration), &v.Iteration
 	}
 	if i, ok := r.rejected[c.Tree]; ok {
 		return fmt.Sprintf("the tree of attempt %d again", i), &i
 	}
 	if i, ok := r.incumbents[c.Tree]; ok {
-		return fmt.Sprintf("the tree of the earlier incumbent of attempt %d is no candidate", i), nil
+		return fmt.Sprintf("the tree of attempt %d, which was kept, is no candidate", i), nil
 	}
 	return "", nil
 }

@@ -147,10 +147,10 @@ func Fold(c *contract.Sealed, events []ledger.Event) (*Run, error) {
 
 // Verdict gives what was said of a commit, itself or as part of a judged tip.
 func (r *Run) Verdict(commit string) (Verdict, bool) {
-	if tip, ok := r.below[commit]; ok {
-		commit = tip
-	}
 	v, ok := r.verdicts[commit]
+	if !ok {
+		v, ok = r.verdicts[r.below[commit]]
+	}
 	return v, ok
 }
 
@@ -175,10 +175,14 @@ func (r *Run) apply(e ledger.Event) error {
 	if _, first := e.Data.(*ledger.Sealed); first != (r.Sealed == nil) {
 		return fmt.Errorf("sealed must be the first event and only that")
 	}
-	if r.Closed != nil {
-		if _, ok := e.Data.(*ledger.Published); !ok {
-			return fmt.Errorf("the run is closed")
-		}
+	if err := r.mayStand(e.Data.Kind()); err != nil {
+		return err
+	}
+	if _, ok := follows[e.Data.Kind()]; ok {
+		return r.attempt(e)
+	}
+	if want := max(r.Iteration, 0); e.Iteration != want {
+		return fmt.Errorf("want iteration %d", want)
 	}
 	switch d := e.Data.(type) {
 	case *ledger.Sealed:
@@ -188,6 +192,9 @@ func (r *Run) apply(e ledger.Event) error {
 	case *ledger.Probed:
 		r.Probed = d
 	case *ledger.SetupRetried:
+		if r.Open == nil || r.Open.Role != ledger.RoleBaseline || r.Open.Phase != Running {
+			return fmt.Errorf("the baseline is not running")
+		}
 		r.SetupRetries++
 	case *ledger.Opened:
 		return r.open(e.Time, d)
@@ -204,15 +211,45 @@ func (r *Run) apply(e ledger.Event) error {
 	case *ledger.Closed:
 		r.Closed = d
 	default:
-		return r.attempt(e)
+		return fmt.Errorf("unknown event")
 	}
 	return nil
 }
 
+// mayStand checks an event's kind against the state of the run as a whole.
+func (r *Run) mayStand(kind ledger.Kind) error {
+	if kind == ledger.KindPublished {
+		return nil // a verdict is published whatever came between
+	}
+	authorised := kind == ledger.KindAuthorised
+	switch {
+	case r.Closed != nil:
+		return fmt.Errorf("the run is closed")
+	case r.Halted != nil && !authorised:
+		return fmt.Errorf("the run is halted: %s", r.Halted.Reason)
+	case r.Halted == nil && authorised:
+		return fmt.Errorf("the run is not halted")
+	case r.Probed != nil && kind == ledger.KindProbed:
+		return fmt.Errorf("a run is probed once")
+	case r.Closing != nil && kind == ledger.KindClosing:
+		return fmt.Errorf("the run is closing already")
+	case kind != ledger.KindClosed:
+		return nil
+	case r.Closing == nil && !r.failed():
+		return fmt.Errorf("the run is not closing")
+	case r.Open != nil && r.Opened != nil:
+		return fmt.Errorf("attempt %d is open", r.Open.Iteration)
+	}
+	return nil
+}
+
+// failed says that the baseline was not kept.
+func (r *Run) failed() bool { return len(r.Entries) > 0 && r.Incumbent.Commit == "" }
+
 // open checks what may come before opened.
 func (r *Run) open(at time.Time, d *ledger.Opened) error {
-	if r.Opened != nil || r.Incumbent.Commit == "" {
-		return fmt.Errorf("a run opens once, after its baseline is kept")
+	if r.Opened != nil || r.Incumbent.Commit == "" || d.Commit != r.Sealed.Baseline {
+		return fmt.Errorf("a run opens once, at its baseline, after that is kept")
 	}
 	r.Opened, r.OpenedAt = d, at
 	return nil
@@ -220,15 +257,19 @@ func (r *Run) open(at time.Time, d *ledger.Opened) error {
 
 // supersede moves the recorded tip over commits that are no candidate.
 func (r *Run) supersede(at time.Time, d *ledger.Superseded) error {
-	if r.Open != nil {
+	switch {
+	case r.Opened == nil:
+		return fmt.Errorf("the run is not open")
+	case r.Open != nil:
 		return fmt.Errorf("attempt %d is open", r.Open.Iteration)
+	case d.Restore == "" && d.Tree != r.Incumbent.Tree:
+		return fmt.Errorf("the tip's tree is not the incumbent's, and no commit restored it")
+	case d.Of != nil && (*d.Of < 0 || *d.Of >= len(r.Entries)):
+		return fmt.Errorf("iteration %d is not known", *d.Of)
 	}
 	r.History = append(r.History, Judged{Time: at, Superseded: d})
 	r.note(Verdict{Status: Superseded, Reason: d.Reason, Commit: d.Tip, Restore: d.Restore, Iteration: -1}, d.Commits)
 	if d.Of != nil {
-		if *d.Of < 0 || *d.Of >= len(r.Entries) {
-			return fmt.Errorf("iteration %d is not known", *d.Of)
-		}
 		entry := r.Entries[*d.Of]
 		r.note(Verdict{
 			Status: string(entry.Status), Reason: d.Reason + ": " + entry.Reason,
@@ -258,6 +299,9 @@ func (r *Run) note(v Verdict, commits []string) {
 func (r *Run) publish(d *ledger.Published) error {
 	for i, c := range r.Unpublished {
 		if c == d.Commit {
+			if v, _ := r.Verdict(c); v.Status != d.Verdict {
+				return fmt.Errorf("verdict %q of %s, recorded is %q", d.Verdict, c, v.Status)
+			}
 			r.Unpublished = append(r.Unpublished[:i:i], r.Unpublished[i+1:]...)
 			return nil
 		}

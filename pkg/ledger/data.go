@@ -167,6 +167,9 @@ type RolledBack struct {
 	Commit string `json:"rollback_commit"`
 	// By is supervisor, or author where the author restored the tree himself.
 	By string `json:"by"`
+	// Swept are the commits between the candidate and Commit, oldest first:
+	// they arrived while the attempt was open and are superseded.
+	Swept []string `json:"swept_commits"`
 }
 
 // Finalized ends an attempt with its entry.

@@ -95,7 +95,7 @@ func everything() []ledger.Data {
 			Failure:         &ledger.Failure{Status: ledger.Crash, What: "build", Detail: "d"}, IntendedIncumbent: sha(1),
 			Rollback: ledger.Rollback{Required: true, Tree: sha(9)}, Replay: true,
 		},
-		&ledger.RolledBack{Head: head(false), Commit: sha(3), By: "supervisor"},
+		&ledger.RolledBack{Head: head(false), Commit: sha(3), By: "supervisor", Swept: []string{sha(6)}},
 		&ledger.Finalized{Entry: entry(0)},
 		&ledger.Published{Commit: sha(2), Verdict: "discard", Where: []string{"checks"}},
 		&ledger.Opened{Branch: "research-loop/speedup", Commit: sha(1)},
