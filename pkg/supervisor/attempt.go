@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -59,25 +58,29 @@ func (s *Supervisor) deadline() time.Time {
 }
 
 // claim opens an attempt for a commit and records what the audit says of it.
-func (s *Supervisor) claim(ctx context.Context, commit string) error {
+// A claim that was cut off before that is finished under a new lease.
+func (s *Supervisor) claim(step journal.Step) error {
 	s.outcome = nil
-	head := s.leased("")
-	head.Candidate = ""
 	if s.Run.Probed == nil {
 		probed := s.Probed
 		if err := s.hold(&probed); err != nil {
 			return err
 		}
 	}
-	if err := s.hold(&ledger.Prepared{Head: head}); err != nil {
-		return err
+	if s.Run.Open == nil {
+		if err := s.hold(&ledger.Prepared{Head: s.leased("")}); err != nil {
+			return err
+		}
 	}
-	found, err := s.inspect(commit)
+	found, err := s.inspect(step.Commit)
 	if err != nil {
 		return err
 	}
 	found.Head = s.head()
-	found.Candidate = commit
+	if step.TakeOver {
+		found.Head = s.leased(s.world.Gone)
+	}
+	found.Candidate = step.Commit
 	return s.hold(found)
 }
 

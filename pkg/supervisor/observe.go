@@ -3,15 +3,11 @@ package supervisor
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/repo"
 )
-
-// maxPath bounds how many commits of the run branch are looked at.
-const maxPath = 1000
 
 // observe looks at what lies outside the records. The remote is asked only
 // where the next step depends on the run branch.
@@ -34,7 +30,7 @@ func (s *Supervisor) observe(ctx context.Context) error {
 // needsBranch says whether the next step can depend on the run branch.
 func (s *Supervisor) needsBranch() bool {
 	a := s.Run.Open
-	return a == nil || a.Phase == journal.Decided && a.Decided.Rollback.Required
+	return a == nil || a.Phase == journal.Prepared || a.Phase == journal.Decided && a.Decided.Rollback.Required
 }
 
 // fetch reads the remote's branches. When the state branch has moved too, what
@@ -56,71 +52,30 @@ func (s *Supervisor) observeBranch(w *journal.World) error {
 	if !ok {
 		return nil
 	}
-	tip, err := s.commit(id)
-	if err != nil {
-		return err
-	}
-	w.Tip = &tip
-	if w.Descends, err = s.Clone.Descends(s.Run.Tip, id); err != nil {
-		return err
-	}
-	if w.Descends {
-		if w.Above, err = s.path(id, s.Run.Tip); err != nil {
-			return err
-		}
-	}
-	if a := s.Run.Open; a != nil && a.Candidate != "" {
-		w.After, err = s.path(id, a.Candidate)
-	}
-	return err
+	return s.Run.Look(w, graph{s.Clone}, id)
 }
 
-// path gives the commits on tip's first-parent path above `from`, oldest
-// first; nil where the path meets neither `from` nor an ancestor of it.
-func (s *Supervisor) path(tip, from string) ([]journal.Commit, error) {
-	var out []journal.Commit
-	for id := tip; id != from; {
-		below, err := s.Clone.Descends(id, from)
-		if err != nil {
-			return nil, err
-		}
-		if below {
-			break
-		}
-		if len(out) >= maxPath {
-			return nil, fmt.Errorf("more than %d commits above %.12s on %s", maxPath, from, journal.RunBranch(s.Tag))
-		}
-		c, err := s.Clone.Commit(id)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, journal.Commit{ID: c.ID, Tree: c.Tree, Author: c.Author})
-		if len(c.Parents) == 0 {
-			return nil, nil
-		}
-		id = c.Parents[0]
-	}
-	slices.Reverse(out)
-	return out, nil
-}
+// graph is the clone as Look reads it.
+type graph struct{ *repo.Clone }
 
-func (s *Supervisor) commit(id string) (journal.Commit, error) {
-	c, err := s.Clone.Commit(id)
-	return journal.Commit{ID: c.ID, Tree: c.Tree, Author: c.Author}, err
+func (g graph) Commit(id string) (journal.Commit, error) {
+	c, err := g.Clone.Commit(id)
+	return journal.Commit{ID: c.ID, Tree: c.Tree, Author: c.Author, Parents: c.Parents}, err
 }
 
 // gone says why the holder of the lease in force cannot go on, "" if it may.
+// At its deadline even this process's own lease is over: what ran was killed.
 func (s *Supervisor) gone() string {
 	a := s.Run.Open
-	if a == nil || a.Lease == nil || a.Lease.ID == s.lease {
+	if a == nil || a.Lease == nil {
 		return ""
 	}
 	holder := a.Lease.Holder
 	switch {
-	case holder.Host == s.Holder.Host && !s.Alive(holder):
-		return fmt.Sprintf("process %d is gone", holder.PID)
 	case s.Now().After(a.Lease.Deadline):
 		return "the lease ended at " + a.Lease.Deadline.Format(time.RFC3339)
+	case a.Lease.ID != s.lease && holder.Host == s.Holder.Host && !s.Alive(holder):
+		return fmt.Sprintf("process %d is gone", holder.PID)
 	}
 	return ""
 }

@@ -142,7 +142,7 @@ func (s *Supervisor) do(ctx context.Context, step journal.Step) error {
 	case journal.Publish:
 		return s.publish(step.Commit)
 	case journal.Claim:
-		return s.claim(ctx, step.Commit)
+		return s.claim(step)
 	case journal.Start:
 		return s.start(step)
 	case journal.Retry:
@@ -156,7 +156,7 @@ func (s *Supervisor) do(ctx context.Context, step journal.Step) error {
 	case journal.Restore:
 		return s.restore(ctx)
 	case journal.Note:
-		return s.hold(&ledger.RolledBack{Head: s.head(), Commit: step.Commit, By: s.by(step.By)})
+		return s.hold(&ledger.RolledBack{Head: s.head(), Commit: step.Commit, By: s.by(step.By), Swept: append([]string{}, step.Swept...)})
 	case journal.Finalize:
 		return s.finalize()
 	case journal.Open:
