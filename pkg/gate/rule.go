@@ -44,7 +44,7 @@ func (p Plan) Judge(kept []Result, candidate []ledger.CaseScore) (Verdict, error
 		return Verdict{}, err
 	}
 	v := Verdict{Reference: best.Commit}
-	pairs, err := match(best.Cases, candidate)
+	pairs, err := compare(best.Cases, candidate)
 	if err != nil {
 		v.Reason = err.Error()
 		return v, nil
@@ -63,31 +63,35 @@ func (p Plan) Judge(kept []Result, candidate []ledger.CaseScore) (Verdict, error
 	return v, nil
 }
 
-// best is the kept result with the best mean, the earliest among equals.
+// best is the kept result with the best mean, the earliest among equals. Its
+// cases are sorted.
 func (p Plan) best(kept []Result) (Result, error) {
-	if len(kept) == 0 {
-		return Result{}, errors.New("gate: no kept commit has a result, not even the baseline")
-	}
-	at, top := 0, 0.0
+	var best Result
+	top := 0.0
 	for i, k := range kept {
-		if err := sound(k.Cases); err != nil {
+		cases, err := sorted(k.Cases)
+		if err != nil {
 			return Result{}, fmt.Errorf("gate: result of %.12s: %w", k.Commit, err)
 		}
-		if _, err := match(kept[0].Cases, k.Cases); err != nil {
-			return Result{}, fmt.Errorf("gate: results of %.12s and %.12s: %w", kept[0].Commit, k.Commit, err)
+		if i > 0 {
+			if _, err := match(best.Cases, cases); err != nil {
+				return Result{}, fmt.Errorf("gate: results of %.12s and %.12s: %w", best.Commit, k.Commit, err)
+			}
 		}
-		if mean := p.mean(k.Cases); i == 0 || mean > top {
-			at, top = i, mean
+		if mean := p.mean(cases); i == 0 || mean > top {
+			best, top = Result{k.Commit, cases}, mean
 		}
 	}
-	return kept[at], nil
+	if best.Cases == nil {
+		return Result{}, errors.New("gate: no kept commit has a result, not even the baseline")
+	}
+	return best, nil
 }
 
-// mean is the mean score, negated where lower is better. Cases are added in
-// the order of their IDs, so that equal results have equal means.
+// mean is the mean score of sorted cases, negated where lower is better.
 func (p Plan) mean(cases []ledger.CaseScore) float64 {
 	sum := 0.0
-	for _, c := range byID(cases) {
+	for _, c := range cases {
 		sum += c.Score / float64(len(cases))
 	}
 	if p.Direction == contract.Lower {
@@ -96,48 +100,49 @@ func (p Plan) mean(cases []ledger.CaseScore) float64 {
 	return sum
 }
 
-// pair holds one case's scores by reference and candidate.
-type pair struct{ reference, candidate float64 }
-
-// match brings the scores of two commits together.
-func match(reference, candidate []ledger.CaseScore) ([]pair, error) {
-	if err := sound(candidate); err != nil {
-		return nil, err
+// sorted gives the cases in the order of their IDs and refuses those that
+// nothing can be compared with.
+func sorted(cases []ledger.CaseScore) ([]ledger.CaseScore, error) {
+	if len(cases) == 0 {
+		return nil, errors.New("there are no results of cases")
 	}
-	if len(candidate) != len(reference) {
-		return nil, fmt.Errorf("%d results for %d cases", len(candidate), len(reference))
-	}
-	a, b := byID(reference), byID(candidate)
-	out := make([]pair, len(a))
-	for i := range a {
-		if a[i].ID != b[i].ID {
-			return nil, errors.New("the results are about different cases")
+	out := slices.SortedFunc(slices.Values(cases), func(a, b ledger.CaseScore) int { return cmp.Compare(a.ID, b.ID) })
+	for i, c := range out {
+		if math.IsNaN(c.Score) || math.IsInf(c.Score, 0) {
+			return nil, errors.New("a score is not a finite number")
 		}
-		out[i] = pair{a[i].Score, b[i].Score}
+		if i > 0 && out[i-1].ID == c.ID {
+			return nil, errors.New("two results are about the same case")
+		}
 	}
 	return out, nil
 }
 
-// sound refuses scores that nothing can be compared with.
-func sound(cases []ledger.CaseScore) error {
-	if len(cases) == 0 {
-		return errors.New("there are no results of cases")
+// pair holds one case's scores by reference and candidate.
+type pair struct{ reference, candidate float64 }
+
+// compare sorts the candidate's cases and matches them with sorted ones.
+func compare(reference, candidate []ledger.CaseScore) ([]pair, error) {
+	cases, err := sorted(candidate)
+	if err != nil {
+		return nil, err
 	}
-	seen := map[string]bool{}
-	for _, c := range cases {
-		if math.IsNaN(c.Score) || math.IsInf(c.Score, 0) {
-			return errors.New("a score is not a finite number")
-		}
-		if seen[c.ID] {
-			return errors.New("two results are about the same case")
-		}
-		seen[c.ID] = true
-	}
-	return nil
+	return match(reference, cases)
 }
 
-func byID(cases []ledger.CaseScore) []ledger.CaseScore {
-	return slices.SortedFunc(slices.Values(cases), func(a, b ledger.CaseScore) int { return cmp.Compare(a.ID, b.ID) })
+// match brings the sorted scores of two commits together.
+func match(reference, candidate []ledger.CaseScore) ([]pair, error) {
+	if len(candidate) != len(reference) {
+		return nil, fmt.Errorf("%d results for %d cases", len(candidate), len(reference))
+	}
+	out := make([]pair, len(reference))
+	for i, r := range reference {
+		if r.ID != candidate[i].ID {
+			return nil, errors.New("the results are about different cases")
+		}
+		out[i] = pair{r.Score, candidate[i].Score}
+	}
+	return out, nil
 }
 
 // gain is by how much the candidate is better.
@@ -195,11 +200,12 @@ type FinalVerdict struct {
 // must be better. A best commit without a sound result fails; an error says
 // that the baseline has none.
 func (p Plan) Final(baseline, best []ledger.CaseScore) (FinalVerdict, error) {
-	if err := sound(baseline); err != nil {
+	reference, err := sorted(baseline)
+	if err != nil {
 		return FinalVerdict{}, fmt.Errorf("final: result of the baseline: %w", err)
 	}
 	v := FinalVerdict{P: 1}
-	pairs, err := match(baseline, best)
+	pairs, err := compare(reference, best)
 	if err != nil {
 		v.Reason = err.Error()
 		return v, nil

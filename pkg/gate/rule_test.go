@@ -205,7 +205,7 @@ func TestFinal(t *testing.T) {
 // are combined by majority. The mean gain over the true score of one half must
 // stay within the bound that is printed, and the attack must be one.
 func TestAttack(t *testing.T) {
-	const cases, queries, runs = 100, 16, 300
+	const cases, queries, runs = 100, 16, 100
 	random := rand.New(rand.NewPCG(11, 12))
 	for _, rule := range []Rule{NonInferior, Improve} {
 		p := Plan{Queries: queries, Rule: rule, Margin: float64(DefaultMargin(cases)), Direction: contract.Higher}
