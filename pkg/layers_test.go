@@ -49,6 +49,7 @@ var owners = map[string][]string{
 	"github.com/sethvargo/go-githubactions":   {"forge"},
 	"github.com/spf13/cobra":                  {"cli"},
 	"golang.org/x/term":                       {"cli"},
+	"golang.org/x/text/":                      {"contract", "audit", "vault"},
 	"os/exec":                                 {"sandbox", "repo", "setup"},
 	"golang.org/x/sys/unix":                   {"sandbox", "repo"},
 	"github.com/research-loop/research-loop/": nil, // ruled by rows
