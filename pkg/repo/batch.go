@@ -25,30 +25,65 @@ type batch struct {
 	stderr *bytes.Buffer
 }
 
-func (b *batch) object(id string) (string, []byte, error) {
+func (b *batch) object(id string) (kind string, data []byte, err error) {
+	err = b.objects([]string{id}, func(_, k string, d []byte) error {
+		kind, data = k, d
+		return nil
+	})
+	return kind, data, err
+}
+
+// objects reads many objects while it asks for more, which saves two changes
+// between processes for each. It stops at the first error, take's included.
+func (b *batch) objects(ids []string, take func(id, kind string, data []byte) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	if b.cmd == nil {
 		if err := b.start(); err != nil {
-			return "", nil, err
+			return err
 		}
 	}
-	kind, data, err := b.ask(id)
+	sent := make(chan error, 1)
+	in := b.in
+	go func() {
+		_, err := io.WriteString(in, strings.Join(ids, "\n")+"\n")
+		sent <- err
+	}()
+	for i, id := range ids {
+		kind, data, err := b.receive(id)
+		if err == nil {
+			err = take(id, kind, data)
+		}
+		var missing *MissingError
+		if errors.As(err, &missing) {
+			missing.Why = b.why
+			if i == len(ids)-1 {
+				<-sent // everything was answered: the process can go on
+				return err
+			}
+		}
+		if err != nil {
+			return b.fail(id, err)
+		}
+	}
+	return <-sent
+}
+
+// fail ends a process that is out of step and says why.
+func (b *batch) fail(id string, err error) error {
+	said := b.stop()
 	var missing *MissingError
+	var size *SizeError
 	switch {
-	case errors.As(err, &missing):
-		missing.Why = b.why
-		return "", nil, err
-	case err != nil:
-		said := b.stop()
-		if b.ctx.Err() != nil {
-			return "", nil, fmt.Errorf("object %s: %w", id, context.Cause(b.ctx))
-		}
-		var size *SizeError
-		if said != "" && !errors.As(err, &size) {
-			err = errors.New(lastWords(said, 0))
-		}
-		return "", nil, fmt.Errorf("object %s: %w", id, err)
+	case errors.As(err, &missing), errors.As(err, &size):
+		return err
+	case b.ctx.Err() != nil:
+		err = context.Cause(b.ctx)
+	case said != "":
+		err = errors.New(lastWords(said, 0))
 	}
-	return kind, data, nil
+	return fmt.Errorf("object %s: %w", id, err)
 }
 
 func (b *batch) start() error {
@@ -70,12 +105,9 @@ func (b *batch) start() error {
 	return nil
 }
 
-// ask sends one id and reads one answer. After an error other than
-// *MissingError the process is out of step and must be stopped.
-func (b *batch) ask(id string) (string, []byte, error) {
-	if _, err := io.WriteString(b.in, id+"\n"); err != nil {
-		return "", nil, err
-	}
+// receive reads one answer. After an error other than *MissingError the
+// process is out of step and must be stopped.
+func (b *batch) receive(id string) (string, []byte, error) {
 	line, err := b.out.ReadString('\n')
 	if err != nil {
 		return "", nil, err

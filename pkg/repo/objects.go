@@ -18,6 +18,11 @@ type source interface {
 	object(id string) (kind string, data []byte, err error)
 }
 
+// bulk is a source that is faster when it is asked for many objects at once.
+type bulk interface {
+	objects(ids []string, take func(id, kind string, data []byte) error) error
+}
+
 // objects reads commits, trees and blobs out of a source. Everything that is
 // read is hashed again. It may be used by several goroutines at once.
 type objects struct {
@@ -102,6 +107,7 @@ func (o *objects) Tree(commit string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.preload(c.Tree)
 	f := flattening{o: o, left: maxEntries}
 	if err := f.add(c.Tree, "", 0); err != nil {
 		return nil, fmt.Errorf("tree of commit %s: %w", commit, err)
@@ -159,13 +165,61 @@ func (o *objects) tree(id string) ([]treeEntry, error) {
 		return nil, fmt.Errorf("tree %s: %w", id, err)
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.keep(id, entries)
+	o.mu.Unlock()
+	return entries, nil
+}
+
+// keep remembers a tree. The caller holds the lock.
+func (o *objects) keep(id string, entries []treeEntry) {
 	if o.cached += len(entries); o.cached > maxCached {
 		clear(o.trees)
 		o.cached = len(entries)
 	}
 	o.trees[id] = entries
-	return entries, nil
+}
+
+// preload reads the trees below a tree, one level after the other, where the
+// source can be asked for many at once. What goes wrong is left for whoever
+// reads the tree that is at fault.
+func (o *objects) preload(root string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	src, ok := o.src.(bulk)
+	seen := map[string]bool{root: true}
+	for level := []string{root}; ok && len(level) > 0 && o.cached < maxCached; {
+		err := src.objects(o.unknown(level), func(id, kind string, data []byte) error {
+			entries, err := parseTree(data, o.width)
+			if err == nil && hashObject("tree", data, o.width) == id && kind == "tree" {
+				o.keep(id, entries)
+			}
+			return err
+		})
+		if err != nil {
+			return
+		}
+		var next []string
+		for _, id := range level {
+			for _, e := range o.trees[id] {
+				if isTree(e.mode) && !seen[e.id] {
+					seen[e.id] = true
+					next = append(next, e.id)
+				}
+			}
+		}
+		level = next
+	}
+}
+
+// unknown lists the trees that have not been read.
+func (o *objects) unknown(ids []string) []string {
+	var out []string
+	for _, id := range ids {
+		if _, ok := o.trees[id]; !ok && isID(id, o.width) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // File returns the contents of the file at path in a commit. The error is
