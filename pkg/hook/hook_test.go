@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/research-loop/research-loop/pkg/audit"
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
@@ -401,3 +402,21 @@ func TestCallsWithoutGit(t *testing.T) {
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestReadme holds the page for authors against what the program says.
+func TestReadme(t *testing.T) {
+	page, err := os.ReadFile("../../hooks/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(audit.Template) {
+		if !strings.Contains(string(page), line) {
+			t.Errorf("hooks/README.md does not have %q", line)
+		}
+	}
+	for _, name := range []string{earlierName, journal.RunBranch("*"), journal.StateBranch("*"), draft} {
+		if !strings.Contains(string(page), name) {
+			t.Errorf("hooks/README.md does not name %s", name)
+		}
+	}
+}
