@@ -581,7 +581,7 @@ func TestPushRefused(t *testing.T) {
 	script(t, hook, "echo 'error: GH006: Protected branch update failed for refs/heads/main.' >&2\nexit 1\n")
 	sh(t, remote, "config", "core.hooksPath", filepath.Join(remote, "hooks"))
 	var re *RemoteError
-	if err := c.Push(ctx, "main", id, base); !errors.As(err, &re) || !strings.Contains(re.Why, "GH006") || !re.Denied {
+	if err := c.Push(ctx, "main", id, base); !errors.As(err, &re) || !strings.Contains(re.Why, "GH006") || !re.Refused {
 		t.Errorf("refused push: %v", err)
 	}
 	moved := commit(t, person, map[string]string{"moved": "m"})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -34,11 +35,12 @@ type objects struct {
 	// share nearly all their folders.
 	commits map[string]Commit
 	trees   map[string][]treeEntry
-	cached  int // entries in trees
+	flat    map[string][]Entry
+	cached  int // entries in trees and flat
 }
 
 func newObjects(src source, width int) *objects {
-	return &objects{src: src, width: width, commits: map[string]Commit{}, trees: map[string][]treeEntry{}}
+	return &objects{src: src, width: width, commits: map[string]Commit{}, trees: map[string][]treeEntry{}, flat: map[string][]Entry{}}
 }
 
 // read returns the contents of an object of a kind.
@@ -101,18 +103,29 @@ func (o *objects) Commit(id string) (Commit, error) {
 
 // Tree lists the files of a commit, in the order in which they stand in its
 // tree objects; in a well-formed tree that is the order of the paths' bytes.
-// An empty folder, which git itself never writes, leaves no entry.
+// An empty folder, which git itself never writes, leaves no entry. The slice is
+// shared: it is not to be changed.
 func (o *objects) Tree(commit string) ([]Entry, error) {
 	c, err := o.Commit(commit)
 	if err != nil {
 		return nil, err
+	}
+	o.mu.Lock()
+	known, ok := o.flat[c.Tree]
+	o.mu.Unlock()
+	if ok {
+		return known, nil
 	}
 	o.preload(c.Tree)
 	f := flattening{o: o, left: maxEntries}
 	if err := f.add(c.Tree, "", 0); err != nil {
 		return nil, fmt.Errorf("tree of commit %s: %w", commit, err)
 	}
-	return f.out, nil
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.charge(len(f.out))
+	o.flat[c.Tree] = slices.Clip(f.out)
+	return o.flat[c.Tree], nil
 }
 
 // flattening is one walk through the trees below a tree. What is left of its
@@ -172,11 +185,18 @@ func (o *objects) tree(id string) ([]treeEntry, error) {
 
 // keep remembers a tree. The caller holds the lock.
 func (o *objects) keep(id string, entries []treeEntry) {
-	if o.cached += len(entries); o.cached > maxCached {
-		clear(o.trees)
-		o.cached = len(entries)
-	}
+	o.charge(len(entries))
 	o.trees[id] = entries
+}
+
+// charge counts entries that are to be remembered, and forgets the others when
+// there are too many. The caller holds the lock.
+func (o *objects) charge(entries int) {
+	if o.cached += entries; o.cached > maxCached {
+		clear(o.trees)
+		clear(o.flat)
+		o.cached = entries
+	}
 }
 
 // preload reads the trees below a tree, one level after the other, where the

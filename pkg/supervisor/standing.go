@@ -27,9 +27,9 @@ type Objects interface {
 	File(commit, path string) ([]byte, error)
 }
 
-// maxTrees is how many commits are read with their trees: one more than the
-// audit admits, which refuses the rest by their number.
-const maxTrees = 21
+// maxTrees is how many commits the audit admits. It looks at the first ones
+// and refuses the rest by their number, so the rest are not read with their trees.
+const maxTrees = 20
 
 // AuditInput gathers all that the audit reads of the candidate at tip. commits
 // are those above the recorded tip, oldest first. The hook and the supervisor
@@ -47,7 +47,7 @@ func AuditInput(o Objects, s Standing, tip string, commits []repo.Commit) (audit
 	}
 	for i, c := range commits {
 		a := audit.Commit{ID: c.ID, Message: c.Message, Parents: c.Parents}
-		if i >= len(commits)-maxTrees {
+		if i < maxTrees {
 			var err error
 			if a.Tree, err = auditTree(o, c.ID); err != nil {
 				return in, err
