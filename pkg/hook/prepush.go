@@ -156,7 +156,7 @@ func (c Call) judge(work *repo.Work, u update) verdict {
 	case u.deletes():
 		return refuse("leave the branch; close the run if it is over", "a run branch is never deleted")
 	}
-	if v, ok := checkShape(work, u); !ok {
+	if v, ok := checkShape(work, u, shownRemote(c.Args[0])); !ok {
 		return v
 	}
 	s, err := standingOf(work, c.Args, tag)
@@ -166,8 +166,16 @@ func (c Call) judge(work *repo.Work, u update) verdict {
 	return s.judge(work, u)
 }
 
+// shownRemote is a remote as it may be shown: a URL can hold a password.
+func shownRemote(remote string) string {
+	if strings.ContainsAny(remote, ":@") {
+		return "<remote>"
+	}
+	return remote
+}
+
 // checkShape refuses what is no forward step of a branch.
-func checkShape(work *repo.Work, u update) (v verdict, ok bool) {
+func checkShape(work *repo.Work, u update, remote string) (v verdict, ok bool) {
 	if _, err := work.Commit(u.localID); err != nil {
 		if id, ok := work.Resolve(u.localID); ok && id != u.localID {
 			return refuse(fmt.Sprintf("git push … %s:%s", id, u.remote), "%s is a tag, and only a commit can be a candidate", u.localID), false
@@ -177,7 +185,7 @@ func checkShape(work *repo.Work, u update) (v verdict, ok bool) {
 	if u.creates() {
 		return v, true
 	}
-	fetch := "git fetch <remote> " + strings.TrimPrefix(u.remote, heads)
+	fetch := "git fetch " + remote + " " + strings.TrimPrefix(u.remote, heads)
 	if _, err := work.Commit(u.remoteID); err != nil {
 		return refuse(fetch, "the branch is at %s, which is not in this clone", u.remoteID), false
 	}

@@ -44,7 +44,7 @@ func standingOf(work *repo.Work, args []string, name string) (*standing, error) 
 			return fromRecords(work, tag, ref, head)
 		}
 	}
-	shown := args[0]
+	shown := shownRemote(args[0])
 	if len(remotes) > 0 {
 		shown = remotes[0]
 	}

@@ -46,10 +46,15 @@ func (b *batch) objects(ids []string, take func(id, kind string, data []byte) er
 	}
 	sent := make(chan error, 1)
 	in := b.in
-	go func() {
+	ask := func() {
 		_, err := io.WriteString(in, strings.Join(ids, "\n")+"\n")
 		sent <- err
-	}()
+	}
+	if len(ids) == 1 {
+		ask() // fits into the pipe
+	} else {
+		go ask()
+	}
 	for i, id := range ids {
 		kind, data, err := b.receive(id)
 		if err == nil {
