@@ -48,9 +48,13 @@ type state struct {
 	owner  int // the process that holds the lease in force, -1 for one that died
 	tick   int
 	budget budget
-	// honest is a good commit that was pushed by the rules upon a restore or
-	// the recorded tip and that nobody touched since, -1 for none.
-	honest int
+	// honest is a good commit that was pushed upon a restore or the recorded
+	// tip, and that nobody touched since, -1 for none. Where the branch was
+	// rewritten before, one supervisor may be about to record a restore that
+	// the rewriting dropped while another made the one that is seen; the commit
+	// counts only if nobody was at work.
+	honest    int
+	rewritten bool
 }
 
 // Where a process is.
@@ -103,7 +107,7 @@ func (s *state) key(run *journal.Run) string {
 		codes[i] = fmt.Sprint(p.outcome, p.at, p.base, p.tip, code, s.owner == i)
 	}
 	slices.Sort(codes[:])
-	return sum(s.log, s.shape, s.tip, s.owner < 0, s.tick, s.budget, s.honest, codes)
+	return sum(s.log, s.shape, s.tip, s.owner < 0, s.tick, s.budget, s.honest, s.rewritten, codes)
 }
 
 // code stands for an event in keys and traces.
@@ -112,7 +116,7 @@ func code(e ledger.Event) string {
 	case *ledger.Prepared:
 		return "prepared " + d.Lease
 	case *ledger.Committed:
-		return "committed " + d.Candidate + " " + d.Audit.Verdict
+		return fmt.Sprint("committed ", d.Commits, d.Tree, d.Audit.Verdict)
 	case *ledger.Started:
 		return "started " + d.Lease
 	case *ledger.Evaluated:
@@ -124,7 +128,7 @@ func code(e ledger.Event) string {
 	case *ledger.RolledBack:
 		return "rolled_back " + d.Commit + " swept " + fmt.Sprint(d.Swept)
 	case *ledger.Superseded:
-		return "superseded " + d.Tip + " by " + d.Restore + " of " + fmt.Sprint(d.Commits)
+		return fmt.Sprint("superseded ", d.Commits, d.Tree, " by ", d.Restore)
 	case *ledger.Published:
 		return "published " + d.Commit + " " + d.Verdict
 	}
@@ -523,8 +527,8 @@ func (x *search) pushRestore(s *state, who int, p process, name string) {
 		}
 	}
 	action := fmt.Sprintf("%s%s %s: c%d on %v", name, step.Do, step.Commit, len(s.graph), n.parents)
-	for i, old := range s.graph {
-		if n.of >= 0 && old.of == n.of && s.graph.holds(s.tip, i) {
+	for at := s.tip; n.of >= 0 && len(s.graph[at].parents) > 0; at = s.graph[at].parents[0] {
+		if s.graph[at].of == n.of {
 			x.violation("two restores of one rejection", action)
 		}
 	}
@@ -611,6 +615,7 @@ func (x *search) push(s *state, run *journal.Run, move rune) {
 	next := *s
 	next.budget.pushes--
 	next.honest = -1
+	next.rewritten = s.rewritten || strings.ContainsRune(string([]rune{force, reset, remove, merge}), move)
 	on := func(tree string, parents ...int) {
 		action := fmt.Sprintf("author pushes c%d (%s) on %v", len(s.graph), tree, parents)
 		x.to(pushed(next, node{tree: tree, author: "author", parents: parents, of: -1}), action)
@@ -630,8 +635,9 @@ func (x *search) push(s *state, run *journal.Run, move rune) {
 		on(string(bad)+"f", 0)
 	case s.tip < 0:
 	case move == good:
-		byRule := s.graph[s.tip].author == "S" || s.tip == place(run.Tip)
-		if byRule && s.graph.holds(s.tip, place(run.Tip)) && run.Closing == nil && (run.Open == nil || s.tip != place(run.Tip)) {
+		calm := !s.rewritten || s.sups[0].at == resting && s.sups[1].at == resting
+		byRule := s.graph[s.tip].author == "S" && s.graph.holds(s.tip, place(run.Tip)) || !s.rewritten && s.tip == place(run.Tip)
+		if run.Closing == nil && calm && byRule {
 			next.honest = len(s.graph)
 		}
 		on(fmt.Sprintf("%c%d", good, len(s.graph)), s.tip)
