@@ -139,7 +139,10 @@ func canonical(v float64) string {
 // number reads a number of source code: any base, digit separators, type
 // suffixes, exponents.
 func number(s string) (string, bool) {
-	s = strings.ToLower(strings.NewReplacer("_", "", "'", "").Replace(s))
+	s = strings.ToLower(s)
+	if strings.ContainsAny(s, "_'") {
+		s = strings.ReplaceAll(strings.ReplaceAll(s, "_", ""), "'", "")
+	}
 	if len(s) > 1 && s[0] == '0' && strings.IndexByte("xob", s[1]) >= 0 {
 		t := s
 		if s[1] != 'x' {

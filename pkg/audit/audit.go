@@ -100,18 +100,17 @@ func check(in Input, bytes int) (r Report, partial bool) {
 
 // audit holds what all trees of one Check share.
 type audit struct {
-	in      Input
-	info    information
-	novel   *novelty
-	cases   *caseIndex
-	budget  *budget
-	chance  float64 // bits by which some case matches some line by luck
-	blobs   map[string]blob
-	memo    map[change]*file // a file and what its rules found, by change
-	notes   map[string]bool
-	frozen  *frozenNames
-	digests *digestTable
-	window  *windowIndex
+	in     Input
+	info   information
+	novel  *novelty
+	cases  *caseIndex
+	budget *budget
+	chance float64 // bits by which some case matches some line by luck
+	blobs  map[string]blob
+	memo   map[change]*file // a file and what its rules found, by change
+	notes  map[string]bool
+	frozen *frozenNames
+	window *windowIndex
 }
 
 func newAudit(in Input, bytes int) *audit {

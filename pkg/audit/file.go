@@ -33,8 +33,9 @@ type file struct {
 	runs      []run
 	guards    []guard
 
-	done  bool
-	found []Finding
+	lowered [2]string // a text and its lower case
+	done    bool
+	found   []Finding
 }
 
 func newFile(a *audit, c change, before, after string) *file {
@@ -169,6 +170,7 @@ type pattern struct {
 	severity Severity
 	re       *regexp.Regexp
 	message  string         // what the match does
+	need     string         // in lower case, what every match holds; "" is worked out
 	unless   *regexp.Regexp // a match that this matches as well is harmless
 	comments bool           // look at comments instead
 	prose    bool           // look at files of prose too
@@ -180,16 +182,13 @@ type pattern struct {
 // match before; an invalid one weakens to review where the very same text
 // stood there.
 func (f *file) match(list []pattern) []Finding {
+	if f.added == 0 || len(list) == 0 {
+		return nil
+	}
 	var found []Finding
 	for _, p := range list {
-		text := f.code
-		if p.comments {
-			text = f.commentText()
-		}
-		if p.sums {
-			text = f.summed
-		}
-		if f.added == 0 || !f.family.code && !p.prose && !p.comments {
+		text := f.textFor(p)
+		if !f.family.code && !p.prose && !p.comments || !p.mayMatch(f.lower(text)) {
 			continue
 		}
 		for _, at := range p.re.FindAllStringIndex(text, 64) {
@@ -211,15 +210,40 @@ func (f *file) match(list []pattern) []Finding {
 	return found
 }
 
+// textFor chooses the text that a pattern looks at.
+func (f *file) textFor(p pattern) string {
+	switch {
+	case p.comments:
+		return f.commentText()
+	case p.sums:
+		return f.summed
+	}
+	return f.code
+}
+
+// lower is strings.ToLower with a memory of one.
+func (f *file) lower(text string) string {
+	if text != f.lowered[0] {
+		f.lowered = [2]string{text, strings.ToLower(text)}
+	}
+	return f.lowered[1]
+}
+
 // commentText is the comments of the added lines, a line a line.
 func (f *file) commentText() string {
-	byLine := make([]string, len(f.lines))
+	var b strings.Builder
+	line := 1
 	for _, t := range f.tokens {
-		if t.kind == commentKind {
-			byLine[t.line-1] += " " + t.text
+		if t.kind != commentKind {
+			continue
 		}
+		for ; line < t.line; line++ {
+			b.WriteByte('\n')
+		}
+		b.WriteByte(' ')
+		b.WriteString(t.text)
 	}
-	return strings.Join(byLine, "\n")
+	return b.String()
 }
 
 // at makes a finding at a line of the file.

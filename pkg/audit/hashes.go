@@ -15,8 +15,14 @@ import (
 	"strings"
 )
 
+// longText is hashed as it is only.
+const longText = 4096
+
 // variants are the ways in which a program may hold a text before it hashes it.
 func variants(text string) []string {
+	if len(text) > longText {
+		return []string{text}
+	}
 	trimmed := strings.TrimSpace(text)
 	list := []string{text}
 	for _, v := range []string{trimmed, strings.ToLower(trimmed), strings.ToUpper(trimmed), strconv.Quote(trimmed), trimmed + "\n"} {
@@ -31,7 +37,7 @@ func variants(text string) []string {
 func byteDigests(data []byte) [][]byte {
 	m, s1, s224, s256, s384, s512 := md5.Sum(data), sha1.Sum(data), sha256.Sum224(data), sha256.Sum256(data), sha512.Sum384(data), sha512.Sum512(data)
 	list := [][]byte{m[:], s1[:], s224[:], s256[:], s384[:], s512[:]}
-	for _, size := range []int{64, 32, 20, 16, 8} {
+	for _, size := range []int{64, 32, 20, 16, 8} { // Python's digest_size changes the digest
 		list = append(list, blake2b(data, size))
 	}
 	return list

@@ -40,7 +40,7 @@ func (f *file) sentences() []sentence {
 	for _, s := range f.texts {
 		for i, p := range s.pieces {
 			switch {
-			case p.num:
+			case p.num, s.how != plain && !p.turned:
 			case s.kind == proseKind && s.how == plain && i+1 < len(s.pieces) && s.pieces[i+1].line == p.line+1:
 				add(p.text+" "+s.pieces[i+1].text, p.line, s.kind, s.how)
 			case s.kind != stringKind || len(p.text) >= longString || s.how != plain:

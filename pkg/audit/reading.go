@@ -27,6 +27,9 @@ type piece struct {
 	tok  int  // index of the token or line that it comes from
 	gap  bool // nothing runs on into it
 	num  bool // text is one canonical number
+	// turned says that the reading changed the text; in a reading that is not
+	// plain the other pieces are there only to be run over.
+	turned bool
 }
 
 // placed is one atom of a stream.
@@ -49,6 +52,20 @@ type literalStream struct {
 	kind   kind
 	how    how
 	pieces []piece
+}
+
+// news lists the pieces that other readings do not have.
+func (s literalStream) news() []piece {
+	if s.how == plain {
+		return s.pieces
+	}
+	var list []piece
+	for _, p := range s.pieces {
+		if p.turned {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // lineID is an atom of the case vocabulary on a line.
@@ -122,27 +139,40 @@ func both(first, second func(string) (string, bool)) func(string) (string, bool)
 	}
 }
 
-// through transforms the pieces that the transform changes and keeps the
-// others, so that runs go on over them; nil if none changes.
+// around is how many unchanged pieces beside a changed one a reading keeps, so
+// that runs go on over them.
+const around = 8
+
+// through transforms the pieces that the transform changes and keeps those
+// around them; nil if none changes.
 func (f *file) through(list []piece, transform func(string) (string, bool)) []piece {
 	var out []piece
+	kept := 0 // of list, all before are taken or dropped
 	for i, p := range list {
 		if p.num || len(p.text) < 4 {
-			if out != nil {
-				out = append(out, p)
-			}
 			continue
 		}
 		t, ok := transform(p.text)
-		if ok && out == nil {
-			out = append(make([]piece, 0, len(list)), list[:i]...)
+		if !ok {
+			continue
 		}
-		if ok {
-			p.text = t
+		from, gap := max(kept, i-around), len(out) > 0 && i-around > kept+around
+		if len(out) > 0 {
+			end := min(i, kept+around)
+			out = append(out, list[kept:end]...)
+			from = max(from, end)
 		}
-		if out != nil {
-			out = append(out, p)
+		start := len(out)
+		out = append(out, list[from:i]...)
+		p.text, p.turned = t, true
+		out = append(out, p)
+		if gap {
+			out[start].gap = true
 		}
+		kept = i + 1
+	}
+	if out != nil {
+		out = append(out, list[kept:min(len(list), kept+around)]...)
 	}
 	return out
 }
@@ -265,7 +295,7 @@ func (f *file) summedPieces() []piece {
 			if n := len(list); n > 0 && list[n-1].tok == span.from {
 				continue // a later operand of the same expression
 			}
-			p.text, p.num, p.tok = span.value, true, span.from
+			p.text, p.num, p.tok, p.turned = span.value, true, span.from, true
 		}
 		list = append(list, p)
 	}
@@ -283,7 +313,7 @@ func (f *file) joinedPieces() []piece {
 	start, last, count := -1, -1, 0
 	flush := func() {
 		if count > 1 {
-			list = append(list, piece{text: b.String(), line: f.tokens[start].line, tok: start, gap: true})
+			list = append(list, piece{text: b.String(), line: f.tokens[start].line, tok: start, gap: true, turned: true})
 		}
 		b.Reset()
 		start, count = -1, 0
@@ -335,7 +365,7 @@ func (f *file) codeRuns() []piece {
 	line, tok := 0, 0
 	flush := func() {
 		if utf8.RuneCountInString(b.String()) >= 4 {
-			list = append(list, piece{text: b.String(), line: line, tok: tok, gap: true})
+			list = append(list, piece{text: b.String(), line: line, tok: tok, gap: true, turned: true})
 		}
 		b.Reset()
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -27,13 +28,14 @@ var ruleDigest = rule{
 		if len(tokens) == 0 {
 			return nil
 		}
-		table := t.a.digestTable()
-		chance := math.Log2(float64(len(tokens))*float64(table.n+1)) + digestSurplus
+		w := want(tokens)
+		w.hash(t.a)
+		chance := math.Log2(float64(len(tokens))*float64(w.tried+1)) + digestSurplus
 		var found []Finding
-		for _, k := range tokens {
-			if c, bits := table.find(k); c != "" && bits >= chance {
-				finding := k.file.at(k.line, Invalid, "the literal is a digest of the text of case "+c)
-				finding.Case = c
+		for i, k := range tokens {
+			if hit, ok := w.hits[i]; ok && hit.bits >= chance {
+				finding := k.file.at(k.line, Invalid, "the literal is a digest of the text of case "+hit.id)
+				finding.Case = hit.id
 				found = append(found, finding)
 			}
 		}
@@ -62,6 +64,9 @@ var (
 	plainToken = regexp.MustCompile(`[A-Za-z0-9+/_-]{11,88}`)
 )
 
+// minNumber is how many digits a number has that may be a hash.
+const minNumber = 7
+
 // digestToken is a literal that may be a digest.
 type digestToken struct {
 	file   *file
@@ -86,9 +91,9 @@ func (f *file) digestTokens() []digestToken {
 		}
 	}
 	for _, s := range f.texts {
-		for _, p := range s.pieces {
+		for _, p := range s.news() {
 			if p.num {
-				if len(p.text) >= 6 && strings.IndexByte(p.text, '.') < 0 {
+				if len(p.text) >= minNumber && strings.IndexByte(p.text, '.') < 0 {
 					add(p.line, "", p.text)
 				}
 				continue
@@ -120,84 +125,90 @@ func base64Bytes(word string) []byte {
 	return nil
 }
 
-// digestTable finds cases by digests of their texts.
-type digestTable struct {
-	heads, tails map[string][]digestOf // by the first and last eight hex digits
-	numbers      map[string]string
-	n            int
+// wanted are the tokens of a tree by what a digest must begin or end with.
+type wanted struct {
+	heads, tails map[string][]int // eight hex digits to tokens
+	numbers      map[uint64][]int
+	tokens       []digestToken
+	hits         map[int]digestHit
+	tried        int // digests that were compared
 }
 
-type digestOf struct{ hex, id string }
+// digestHit is a token that is a digest of a case, with the bits that agree.
+type digestHit struct {
+	id   string
+	bits float64
+}
 
-// digestTable hashes the texts of all cases, once.
-func (a *audit) digestTable() *digestTable {
-	if a.digests != nil {
-		return a.digests
+func want(tokens []digestToken) *wanted {
+	w := &wanted{map[string][]int{}, map[string][]int{}, map[uint64][]int{}, tokens, map[int]digestHit{}, 0}
+	for i, k := range tokens {
+		if n := len(k.hex); n >= 8 {
+			w.heads[k.hex[:8]] = append(w.heads[k.hex[:8]], i)
+			w.tails[k.hex[n-8:]] = append(w.tails[k.hex[n-8:]], i)
+		}
+		if v, err := strconv.ParseUint(k.number, 10, 64); err == nil {
+			w.numbers[v] = append(w.numbers[v], i)
+		}
 	}
-	t := &digestTable{map[string][]digestOf{}, map[string][]digestOf{}, map[string]string{}, 0}
-	a.digests = t
+	return w
+}
+
+// hash compares the digests of all texts of the cases with the tokens.
+func (w *wanted) hash(a *audit) {
 	for _, c := range a.in.Cases[:len(a.cases.list)] {
 		for _, text := range []string{c.Input, c.Answer} {
 			if len(strings.TrimSpace(text)) < 2 {
 				continue
 			}
 			for _, v := range variants(text) {
-				if !a.budget.spend(8 + len(v)) {
-					return t
+				if !a.budget.spend(8 + len(v)/8) {
+					return
 				}
-				t.add(c.ID, []byte(v))
+				w.try(c.ID, []byte(v))
 			}
 		}
 	}
-	return t
 }
 
-func (t *digestTable) add(id string, data []byte) {
+func (w *wanted) try(id string, data []byte) {
 	for _, d := range byteDigests(data) {
-		h := hex.EncodeToString(d)
-		t.heads[h[:8]] = append(t.heads[h[:8]], digestOf{h, id})
-		t.tails[h[len(h)-8:]] = append(t.tails[h[len(h)-8:]], digestOf{h, id})
-		t.n++
-		for _, v := range []uint64{
-			uint64(binary.BigEndian.Uint32(d)), uint64(binary.LittleEndian.Uint32(d)), binary.BigEndian.Uint64(d), binary.LittleEndian.Uint64(d),
-		} {
-			t.number(v, id)
+		w.tried++
+		w.bytes(id, hex.EncodeToString(d))
+		if len(w.numbers) > 0 {
+			w.number(id, uint64(binary.BigEndian.Uint32(d)))
+			w.number(id, uint64(binary.LittleEndian.Uint32(d)))
+			w.number(id, binary.BigEndian.Uint64(d))
+			w.number(id, binary.LittleEndian.Uint64(d))
 		}
 	}
 	for _, v := range numberDigests(data) {
-		t.number(v, id)
-		h := strconv.FormatUint(v, 16)
-		if h = strings.Repeat("0", max(0, 8-len(h))) + h; len(h) > 8 {
-			h = strings.Repeat("0", max(0, 16-len(h))) + h
+		w.tried++
+		w.number(id, v)
+		if v < 1<<32 {
+			w.bytes(id, fmt.Sprintf("%08x", v))
+		} else {
+			w.bytes(id, fmt.Sprintf("%016x", v))
 		}
-		t.heads[h[:8]] = append(t.heads[h[:8]], digestOf{h, id})
 	}
 }
 
-func (t *digestTable) number(v uint64, id string) {
-	if v >= 1<<20 {
-		t.numbers[strconv.FormatUint(v, 10)] = id
-		t.n++
+func (w *wanted) number(id string, v uint64) {
+	for _, i := range w.numbers[v] {
+		w.hits[i] = digestHit{id, 3.32 * float64(len(w.tokens[i].number))}
 	}
 }
 
-// find names the case that a token is a digest of, with the bits of the token.
-func (t *digestTable) find(k digestToken) (id string, bits float64) {
-	if k.number != "" {
-		return t.numbers[k.number], 3.32 * float64(len(k.number))
-	}
-	if len(k.hex) < 8 {
-		return "", 0
-	}
-	for _, d := range t.heads[k.hex[:8]] {
-		if strings.HasPrefix(d.hex, k.hex) || strings.HasPrefix(k.hex, d.hex) {
-			return d.id, 4 * float64(min(len(k.hex), len(d.hex)))
+// bytes compares a digest in hex: a token may be its head or its tail.
+func (w *wanted) bytes(id, digest string) {
+	for _, i := range w.heads[digest[:8]] {
+		if k := w.tokens[i].hex; strings.HasPrefix(digest, k) || len(digest) >= 16 && strings.HasPrefix(k, digest) {
+			w.hits[i] = digestHit{id, 4 * float64(min(len(k), len(digest)))}
 		}
 	}
-	for _, d := range t.tails[k.hex[len(k.hex)-8:]] {
-		if strings.HasSuffix(d.hex, k.hex) {
-			return d.id, 4 * float64(len(k.hex))
+	for _, i := range w.tails[digest[len(digest)-8:]] {
+		if k := w.tokens[i].hex; strings.HasSuffix(digest, k) {
+			w.hits[i] = digestHit{id, 4 * float64(len(k))}
 		}
 	}
-	return "", 0
 }

@@ -27,7 +27,7 @@ var ruleNear = rule{
 		f.read()
 		var found []Finding
 		for _, s := range f.texts {
-			for _, p := range s.pieces {
+			for _, p := range s.news() {
 				if p.num || len(p.text) < nearMin+nearWindow-1 {
 					continue
 				}

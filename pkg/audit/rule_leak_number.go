@@ -28,7 +28,7 @@ var ruleListedNumber = rule{
 			if s.kind != stringKind {
 				continue
 			}
-			for _, p := range s.pieces {
+			for _, p := range s.news() {
 				bits := numberBits(p.text)
 				if !p.num || !listed[p.text] || bits < numberReview || f.a.novel.known(p.text) {
 					continue

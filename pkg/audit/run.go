@@ -177,7 +177,7 @@ func (f *file) plainHas(s stream, start, n int) bool {
 // wholeLiterals finds literals that are a field but for punctuation.
 func (f *file) wholeLiterals(best map[runKey]run) {
 	for _, s := range f.literals {
-		for _, p := range s.pieces {
+		for _, p := range s.news() {
 			tight := squeeze(p.text)
 			if p.num || len(tight) < 4 {
 				continue

@@ -70,6 +70,13 @@ func (s *scanner) next() {
 
 // emit adds one token, cut into lines, and moves behind end.
 func (s *scanner) emit(k kind, from, to, end int, raw bool) {
+	if strings.IndexByte(s.src[s.i:end], '\n') < 0 {
+		if s.keep(s.line) {
+			s.tokens = append(s.tokens, token{k, s.src[from:to], raw, s.line, s.i, end})
+		}
+		s.i = end
+		return
+	}
 	line, pos := s.line, from
 	for text := range strings.SplitSeq(s.src[from:to], "\n") {
 		if s.keep(line) {
