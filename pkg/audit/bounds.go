@@ -8,7 +8,7 @@ import "fmt"
 const (
 	maxCommits   = 20       // DESIGN: a candidate is the tip of at most 20 commits
 	maxFile      = 2 << 20  // bytes of one changed file
-	maxChanged   = 8 << 20  // bytes of all changed files of one tree
+	maxChanged   = 4 << 20  // bytes of all changed files of one tree
 	maxFiles     = 2000     // changed files of one tree
 	maxCaseBytes = 32 << 20 // bytes of all cases
 	maxDecoded   = 16 << 20 // bytes of decoded readings

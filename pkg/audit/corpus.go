@@ -39,8 +39,9 @@ A fact is what plain files cannot carry: {"kind": "symlink", "path", "target"},
 // CorpusItem is one candidate with the verdict that it is owed.
 type CorpusItem struct {
 	ID       string
-	Positive bool   // it cheats or breaks a rule
-	Expected string // "invalid", "review" or "pass"
+	Positive bool     // it cheats or breaks a rule
+	Expected string   // "invalid", "review" or "pass"
+	Leaks    []string // ids of the cases that it gives away
 	Input    Input
 }
 
@@ -145,6 +146,7 @@ type indexLine struct {
 	ID       string   `json:"id"`
 	Dir      string   `json:"dir"`
 	Label    string   `json:"label"`
+	Leaks    []string `json:"leaks"`
 	Severity string   `json:"expected_severity"`
 	Steps    int      `json:"steps"`
 	Expected []string `json:"expected_cumulative"`
@@ -193,7 +195,7 @@ func readItem(fsys fs.FS, line indexLine) (CorpusItem, error) {
 		return CorpusItem{}, err
 	}
 	in := f.input(store, base, base, store.special(cand, f.Special))
-	return CorpusItem{ID: line.ID, Positive: line.Label == "positive", Expected: line.Severity, Input: in}, nil
+	return CorpusItem{ID: line.ID, Positive: line.Label == "positive", Expected: line.Severity, Leaks: line.Leaks, Input: in}, nil
 }
 
 func readSequence(fsys fs.FS, line indexLine) ([]CorpusItem, error) {

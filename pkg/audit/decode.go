@@ -3,9 +3,11 @@ package audit
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -25,14 +27,24 @@ func unescape(s string, all bool) string {
 			continue
 		}
 		r, n, numeric := escape(s[i:])
-		if numeric && !all && r < utf8.RuneSelf && wordRune(r) {
+		if all && s[i+1] == 'x' && n == 4 && r >= utf8.RuneSelf {
+			b.WriteByte(byte(r)) // a byte of UTF-8, or else of Latin-1
+		} else if numeric && !all && r < utf8.RuneSelf && wordRune(r) {
 			b.WriteString(s[i : i+n])
 		} else {
 			b.WriteRune(r)
 		}
 		i += n
 	}
-	return b.String()
+	return asText(b.String())
+}
+
+// asText reads bytes that are no UTF-8 as Latin-1.
+func asText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return latin1([]byte(s))
 }
 
 // escape reads one escape: \n, \x41, \u0041, \U00000041, \u{41}, \101. It
@@ -42,7 +54,13 @@ func escape(s string) (r rune, n int, numeric bool) {
 	case 'n', 'r', 't':
 		return map[byte]rune{'n': '\n', 'r': '\r', 't': '\t'}[c], 2, false
 	case 'x', 'u', 'U':
-		if r, n, ok := numericEscape(s, c); ok {
+		r, n, ok := numericEscape(s, c)
+		if ok && utf16.IsSurrogate(r) && len(s) > n+1 && s[n] == '\\' && s[n+1] == 'u' {
+			if low, m, ok := numericEscape(s[n:], 'u'); ok && utf16.DecodeRune(r, low) != utf8.RuneError {
+				return utf16.DecodeRune(r, low), n + m, true
+			}
+		}
+		if ok {
 			return r, n, true
 		}
 	default:
@@ -106,7 +124,42 @@ func decodeOnce(s string) string {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = narrow(s)
 	}
-	return decodeWords(s)
+	return decodeCodes(decodeWords(s))
+}
+
+// codeList is four or more character codes in a text.
+var codeList = regexp.MustCompile(`\b(?:0x)?[0-9a-fA-F]{2,3}(?:[,;\s|/:-]+(?:0x)?[0-9a-fA-F]{2,3}\b){3,}`)
+
+// decodeCodes reads lists of decimal or hexadecimal character codes.
+func decodeCodes(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r >= '0' && r <= '9' }) < 0 {
+		return s
+	}
+	return codeList.ReplaceAllStringFunc(s, func(list string) string {
+		words := strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(",;|/:- \t", r) })
+		for _, base := range []int{10, 16} {
+			if text, ok := codesIn(words, base); ok {
+				return text
+			}
+		}
+		return list
+	})
+}
+
+func codesIn(words []string, base int) (string, bool) {
+	var b strings.Builder
+	for _, w := range words {
+		w = strings.TrimSpace(w)
+		if strings.HasPrefix(w, "0x") {
+			w, base = w[2:], 16
+		}
+		v, err := strconv.ParseUint(w, base, 8)
+		if err != nil || v < 32 || v > 126 {
+			return "", false
+		}
+		b.WriteByte(byte(v))
+	}
+	return b.String(), true
 }
 
 // decodeWords decodes the maximal words over the base64 alphabet that are hex
@@ -180,15 +233,29 @@ func printable(data []byte) (string, bool) {
 	if strings.IndexByte(text, 0) >= 0 {
 		text = narrow(text)
 	}
-	if len(text) < 4 || !utf8.ValidString(text) {
+	if !utf8.ValidString(text) {
+		text = wideTags(data)
+	}
+	if len(text) < 4 {
 		return "", false
 	}
 	for _, r := range text {
-		if !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\r' {
+		if !unicode.IsPrint(r) && !hidden(r) && !tagRune(r) && r != '\n' && r != '\t' && r != '\r' {
 			return "", false
 		}
 	}
 	return text, true
+}
+
+// wideTags reads 16-bit units that are mostly invisible copies of ASCII, "" if
+// they are not.
+func wideTags(data []byte) string {
+	for _, bigEndian := range []bool{false, true} {
+		if text, ok := fromUTF16(data, bigEndian); ok && 2*strings.Count(fold(text), "")-2 > len([]rune(text)) && strings.ContainsFunc(text, tagRune) {
+			return text
+		}
+	}
+	return ""
 }
 
 // narrow reads text whose every second byte is NUL as 16-bit units.

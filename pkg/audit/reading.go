@@ -84,7 +84,9 @@ func (f *file) read() {
 	chains := f.joinedPieces()
 	f.addStream(stringKind, joined, chains)
 	f.addStream(stringKind, encoded, f.through(chains, f.a.budget.peel))
-	f.addStream(stringKind, codes, f.codeRuns())
+	characters := f.codeRuns()
+	f.addStream(stringKind, codes, characters)
+	f.addStream(stringKind, encoded, f.through(characters, f.a.budget.peel))
 	if len(f.spans) > 0 {
 		f.addStream(stringKind, summed, f.summedPieces())
 	}
@@ -361,13 +363,13 @@ func (f *file) joins(i, j int) bool {
 // codeRuns reads four or more numbers in a row as characters.
 func (f *file) codeRuns() []piece {
 	var list []piece
-	var b strings.Builder
+	var run []rune
 	line, tok := 0, 0
 	flush := func() {
-		if utf8.RuneCountInString(b.String()) >= 4 {
-			list = append(list, piece{text: b.String(), line: line, tok: tok, gap: true, turned: true})
+		if len(run) >= 4 {
+			list = append(list, piece{text: codeText(run), line: line, tok: tok, gap: true, turned: true})
 		}
-		b.Reset()
+		run = run[:0]
 	}
 	for i, t := range f.tokens {
 		switch {
@@ -377,10 +379,10 @@ func (f *file) codeRuns() []piece {
 				flush()
 				continue
 			}
-			if b.Len() == 0 {
+			if len(run) == 0 {
 				line, tok = t.line, i
 			}
-			b.WriteByte(c)
+			run = append(run, c)
 		case t.kind == identKind && !codeWords[strings.ToLower(t.text)], t.kind == stringKind,
 			t.kind == punctKind && !strings.Contains(",+()[]&.{}:<>", t.text):
 			flush()
@@ -390,23 +392,43 @@ func (f *file) codeRuns() []piece {
 	return list
 }
 
+// codeText reads codes as the bytes of UTF-8 if they are that, as characters
+// otherwise.
+func codeText(run []rune) string {
+	bytes := make([]byte, len(run))
+	for i, r := range run {
+		if r > 0xff {
+			return string(run)
+		}
+		bytes[i] = byte(r)
+	}
+	if utf8.Valid(bytes) {
+		return string(bytes)
+	}
+	return string(run)
+}
+
 // codeWords are the names that stand between character codes.
 var codeWords = map[string]bool{
 	"chr": true, "char": true, "fromcharcode": true, "fromcodepoint": true, "byte": true, "bytes": true, "string": true,
 	"u8": true, "as": true, "rune": true, "character": true, "tochars": true, "x": true, "uint8": true, "concat": true, "join": true, "wchar_t": true,
 }
 
-func characterCode(text string) (byte, bool) {
+// maxCode is the last letter of extended Latin.
+const maxCode = 0x24f
+
+// characterCode reads a number as a printable character.
+func characterCode(text string) (rune, bool) {
 	n, ok := number(text)
 	if !ok || len(n) > 3 {
 		return 0, false
 	}
-	v := 0
+	v := rune(0)
 	for _, c := range []byte(n) {
 		if !isDigit(c) {
 			return 0, false
 		}
-		v = v*10 + int(c-'0')
+		v = v*10 + rune(c-'0')
 	}
-	return byte(v), v >= 32 && v < 127 || v == 9 || v == 10
+	return v, v >= 32 && v <= maxCode && v != 127 || v == '\t' || v == '\n'
 }
