@@ -34,7 +34,7 @@ const within = 2
 
 // findGuards weighs every added line that compares or maps, best first.
 func (f *file) findGuards() []guard {
-	if f.guards != nil || f.added == 0 || len(f.a.cases.list) == 0 {
+	if f.guards != nil || f.added == 0 || f.a.cases.empty() {
 		return f.guards
 	}
 	f.read()

@@ -84,6 +84,9 @@ func (x *caseIndex) id(text string) int32 {
 	return -1
 }
 
+// empty says that there is nothing to compare with.
+func (x *caseIndex) empty() bool { return len(x.atoms) == 0 }
+
 func newCaseIndex(in Input, info information, n *novelty) *caseIndex {
 	x := &caseIndex{
 		vocab: map[string]int32{}, grams: map[uint64][]gram{}, whole: map[string][]*field{}, prefix: map[string][]*field{},

@@ -18,13 +18,10 @@ const digestSurplus = 8
 
 var ruleDigest = rule{
 	class: "leak.digest",
-	about: "A literal is the digest of a case's text: the case is recognised without its words. Three digests beside a hash function are a table of them.",
+	about: "A literal is the digest of a case's text: the case is recognised without its words.",
 	fix:   "remove the digests; treat all inputs by one rule",
 	total: func(t *tree) []Finding {
-		var tokens []digestToken
-		for _, f := range t.files {
-			tokens = append(tokens, f.digestTokens()...)
-		}
+		tokens := t.digestTokens()
 		if len(tokens) == 0 {
 			return nil
 		}
@@ -39,27 +36,11 @@ var ruleDigest = rule{
 				found = append(found, finding)
 			}
 		}
-		return append(found, digestTables(tokens)...)
+		return found
 	},
 }
 
-// digestTables reports files with three long digests and a hash function.
-func digestTables(tokens []digestToken) []Finding {
-	var found []Finding
-	for i := 0; i < len(tokens); {
-		f, n, line := tokens[i].file, 0, tokens[i].line
-		for ; i < len(tokens) && tokens[i].file == f; i++ {
-			n += boolInt(len(tokens[i].hex) >= 12 && strings.ContainsAny(tokens[i].hex, "abcdef"))
-		}
-		if n >= 3 && hashCall.MatchString(f.code) {
-			found = append(found, f.at(line, Review, "a table of digests stands beside a hash function"))
-		}
-	}
-	return found
-}
-
 var (
-	hashCall   = regexp.MustCompile(`(?i)sha_?(?:1|224|256|384|512)|md5|hashlib|crc32|crc64|fnv|digest|hash\w*\(|blake2|xxhash|murmur`)
 	hexToken   = regexp.MustCompile(`\b[0-9a-fA-F]{8,128}\b`)
 	plainToken = regexp.MustCompile(`[A-Za-z0-9+/_-]{11,88}`)
 )
@@ -75,10 +56,19 @@ type digestToken struct {
 	number string // canonical, or ""
 }
 
+// digestTokens lists those of all files of a tree.
+func (t *tree) digestTokens() []digestToken {
+	var tokens []digestToken
+	for _, f := range t.files {
+		tokens = append(tokens, f.digestTokens()...)
+	}
+	return tokens
+}
+
 // digestTokens lists the hex words, base64 words and large numbers of the
 // added code, each once.
 func (f *file) digestTokens() []digestToken {
-	if f.added == 0 || len(f.a.cases.list) == 0 {
+	if f.added == 0 || f.a.cases.empty() {
 		return nil
 	}
 	f.read()

@@ -13,6 +13,8 @@ const (
 	nearMin     = 12   // windows of the literal
 	nearLong    = 20   // windows that are enough for any field
 	nearShare   = 0.75 // of the literal's windows
+	nearFar     = 0.6  // of those of a long literal
+	nearFarMin  = 40   // windows that make it long
 	nearOfField = 0.5  // of the field's windows, for a short literal
 )
 
@@ -21,7 +23,7 @@ var ruleNear = rule{
 	about: "A string is a copy of a case's text with a few letters changed.",
 	fix:   "remove the text of the case; a general rule needs none",
 	file: func(f *file) []Finding {
-		if f.added == 0 || len(f.a.cases.list) == 0 {
+		if f.added == 0 || f.a.cases.empty() {
 			return nil
 		}
 		f.read()
@@ -49,10 +51,11 @@ var ruleNear = rule{
 // windowIndex holds the windows of all fields: five bytes and the number of
 // the field in one integer, sorted, behind a filter.
 type windowIndex struct {
-	fields []*field
-	keys   []uint64
-	filter []uint64
-	common int // a window of more fields identifies none
+	fields  []*field
+	keys    []uint64
+	filter  []uint64
+	longest int // windows of the longest field
+	common  int // a window of more fields identifies none
 }
 
 const filterBits = 22
@@ -89,6 +92,7 @@ func (a *audit) windows() *windowIndex {
 				x.keys = append(x.keys, w<<24|uint64(len(x.fields)))
 			}
 			x.fields = append(x.fields, fd)
+			x.longest = max(x.longest, len(fd.squeezed)-nearWindow+1)
 		}
 	}
 	slices.Sort(x.keys)
@@ -113,11 +117,14 @@ func (x *windowIndex) holders(w uint64) []uint64 {
 
 // near finds a case that squeezed text is nearly a copy of.
 func (a *audit) near(text string) *caseText {
-	if len(text) < nearMin+nearWindow-1 || len(text) > 1<<16 {
+	if len(text) < nearMin+nearWindow-1 {
 		return nil
 	}
 	x := a.windows()
 	windows := len(text) - nearWindow + 1
+	if nearFar*float64(windows) > float64(x.longest) {
+		return nil // no field holds so many
+	}
 	hits := map[uint64]int{}
 	for i := range windows {
 		list := x.holders(window(text[i:]))
@@ -134,7 +141,11 @@ func (a *audit) near(text string) *caseText {
 			best, most = number, n
 		}
 	}
-	if float64(most) < nearShare*float64(windows) {
+	share := nearShare
+	if windows >= nearFarMin {
+		share = nearFar
+	}
+	if float64(most) < share*float64(windows) {
 		return nil
 	}
 	fd := x.fields[best]

@@ -42,7 +42,7 @@ type value struct {
 
 // values finds the last atom of short answers among the literals of the code.
 func (f *file) values() []value {
-	if f.added == 0 || len(f.a.cases.list) == 0 {
+	if f.added == 0 || f.a.cases.empty() {
 		return nil
 	}
 	f.read()

@@ -14,7 +14,7 @@ var ruleProse = rule{
 	about: "A sentence of a prompt, a long string or a comment describes one case, in its words or near them, and says what to do with it.",
 	fix:   "describe the kind of input, not the one that was seen",
 	file: func(f *file) []Finding {
-		if f.added == 0 || len(f.a.cases.list) == 0 {
+		if f.added == 0 || f.a.cases.empty() {
 			return nil
 		}
 		f.read()

@@ -57,6 +57,7 @@ var rules = []rule{
 	rulePartial,
 	ruleValue,
 	ruleDigest,
+	ruleDigestTable,
 	ruleNear,
 	rulePair,
 	ruleCoverage,
@@ -90,9 +91,6 @@ var rules = []rule{
 	ruleSeed,
 	ruleAdmission,
 }
-
-// reported are the rules whose findings arise outside the list.
-var reported = []rule{ruleBounds, ruleShape, ruleSpecScenario}
 
 var ruleBounds = rule{
 	class: "audit.bounds",

@@ -33,7 +33,7 @@ const minRun = 12
 
 // findRuns compares every stream of the file with the cases.
 func (f *file) findRuns() []run {
-	if f.runs != nil || f.added == 0 || len(f.a.cases.list) == 0 {
+	if f.runs != nil || f.added == 0 || f.a.cases.empty() {
 		return f.runs
 	}
 	f.read()
