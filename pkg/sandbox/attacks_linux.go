@@ -436,7 +436,7 @@ func daemon() int {
 // forkMuch starts processes until it may not, and prints how many it got.
 func forkMuch() int {
 	n := 0
-	for ; n < 200; n++ {
+	for ; n < 64; n++ {
 		if _, err := syscall.ForkExec("/proc/self/exe", []string{probeName, "linger"}, &syscall.ProcAttr{Env: os.Environ()}); err != nil {
 			break
 		}
@@ -446,10 +446,10 @@ func forkMuch() int {
 }
 
 // holdMuch divides the memory between processes, so that no limit of a single
-// one helps: this one takes 24 MiB and starts the next, eight in all.
+// one helps: this one takes 12 MiB and starts the next, eight in all.
 func holdMuch() int {
 	generation := len(os.Getenv("GENERATION"))
-	block, err := unix.Mmap(-1, 0, 24<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	block, err := unix.Mmap(-1, 0, 12<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return 3
 	}

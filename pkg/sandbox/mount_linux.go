@@ -85,7 +85,7 @@ func (x part) attach(root int) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(x.target, "/proc/") && !exists(root, x.target[1:]) {
+	if _, there := kind(root, x.target[1:]); !there && strings.HasPrefix(x.target, "/proc/") {
 		return nil // a kernel without this file
 	}
 	at, err := place(root, x.target, folder)
@@ -105,14 +105,15 @@ func isFolder(fd int) (bool, error) {
 	return st.Mode&unix.S_IFMT == unix.S_IFDIR, err
 }
 
-// exists looks for a path below root without following any link.
-func exists(root int, rel string) bool {
+// kind tells what stands at a path below root, reached without any link.
+func kind(root int, rel string) (folder, there bool) {
 	fd, err := unix.Openat2(root, rel, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
-		return false
+		return false, false
 	}
-	unix.Close(fd)
-	return true
+	defer unix.Close(fd)
+	folder, err = isFolder(fd)
+	return folder, err == nil
 }
 
 // place opens target below root, making what is missing. It follows no link,
@@ -169,7 +170,7 @@ func writeFile(at int, name, text string) error {
 
 // freeze lays a read-only copy of a mount over itself.
 func freeze(root int, rel string) error {
-	if !exists(root, rel) {
+	if _, there := kind(root, rel); !there {
 		return nil // a kernel without it
 	}
 	tree, err := cloneAt(root, rel, readOnly|unix.MOUNT_ATTR_NOEXEC)

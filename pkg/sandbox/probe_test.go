@@ -119,7 +119,7 @@ func TestSoleAttacksOutside(t *testing.T) {
 		out, err := c.CombinedOutput()
 		return strings.TrimSpace(string(out)), err
 	}
-	if out, err := bare("fork"); err != nil || out != "200" {
+	if out, err := bare("fork"); err != nil || out != "64" {
 		t.Errorf("fork: %q, %v", out, err)
 	}
 	if out, err := bare("memory"); err != nil || out != "held" {

@@ -215,7 +215,7 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 	l.plan.UID = firstUID
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: firstUID, HostID: os.Geteuid(), Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: firstUID, HostID: os.Getegid(), Size: 1}}
-	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE} // the last for the work folder of an overlay
 	return a
 }
 

@@ -232,11 +232,15 @@ func (p *plan) layer(i, stage, source int) (int, error) {
 }
 
 // missing lists the mounts that lie in bind i, by their path in it, and have no
-// place there: a bind is read-only, so none can be made in it.
+// place of the right kind there: a bind is read-only, so none can be made in it.
 func (p *plan) missing(i, source int) []mount {
 	var out []mount
 	for _, m := range p.Mounts[i+1:] {
-		if rel, in := strings.CutPrefix(m.Target, p.Mounts[i].Target+"/"); in && !exists(source, rel) {
+		rel, in := strings.CutPrefix(m.Target, p.Mounts[i].Target+"/")
+		if !in {
+			continue
+		}
+		if folder, there := kind(source, rel); !there || folder == m.File {
 			m.Target = rel
 			out = append(out, m)
 		}

@@ -133,8 +133,12 @@ func (u *Unconfined) launch(ctx context.Context, spec Spec, where map[string]str
 	if dir == "" {
 		dir = "/tmp"
 	}
+	dir = rewrite(where, dir)
+	if _, err := os.Stat(dir); err != nil {
+		return Result{}, refusef("working folder "+spec.Dir, err, "")
+	}
 	g := new(processGroup)
-	g.cmd = exec.Cmd{Path: path, Args: spec.Argv, Env: env, Dir: rewrite(where, dir), SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	g.cmd = exec.Cmd{Path: path, Args: spec.Argv, Env: env, Dir: dir, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
 	return g.run(ctx, spec)
 }
 

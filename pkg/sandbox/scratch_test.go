@@ -1,0 +1,235 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// listing is what a folder holds: plain files with their content and the
+// executable bit, folders with a slash.
+func listing(t *testing.T, dir string) []string {
+	t.Helper()
+	var out []string
+	must(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, name)
+		switch {
+		case err != nil || rel == ".":
+			return err
+		case d.IsDir():
+			out = append(out, rel+"/")
+		case !d.Type().IsRegular():
+			out = append(out, rel+" "+d.Type().String())
+		default:
+			info, err := d.Info()
+			must(t, err)
+			data, err := os.ReadFile(name)
+			must(t, err)
+			out = append(out, fmt.Sprintf("%s %v %s", rel, info.Mode().Perm()&0o100 != 0, data))
+		}
+		return nil
+	}))
+	return out
+}
+
+func TestScratch(t *testing.T) {
+	inModes(t, func(t *testing.T, s *Sandbox) {
+		out, second := sharedDir(t), sharedDir(t)
+		spec := sh("cd /out && echo -n a >a && mkdir d && echo -n b >d/b && chmod +x d/b && mkdir e && echo -n c >/two/c; touch /arm/x; echo -n t >/tmp/t")
+		spec.Scratch = []Scratch{{Target: "/two", Bytes: 1 << 20, Collect: second}, {Target: "/gone", Bytes: 1 << 20}, {Target: "/out", Bytes: 1 << 20, Collect: out}}
+		output(t, s, spec)
+		if got, want := listing(t, out), []string{"a false a", "d/", "d/b true b", "e/"}; !slices.Equal(got, want) {
+			t.Errorf("collected %q, want %q", got, want)
+		}
+		if got, want := listing(t, second), []string{"c false c"}; !slices.Equal(got, want) {
+			t.Errorf("collected %q, want %q", got, want)
+		}
+	})
+}
+
+func TestScratchCaps(t *testing.T) {
+	inModes(t, func(t *testing.T, s *Sandbox) {
+		out := sharedDir(t)
+		spec := sh("cd /out; head -c 2000000 /dev/zero >big; for i in $(seq 50); do touch $i; done; cp /bin/true x; wc -c big; rm big; cp /bin/true x; ./x; exit 0")
+		spec.Scratch = []Scratch{{Target: "/out", Bytes: 1 << 20, Inodes: 20, NoExec: true, Collect: out}}
+		r := run(t, s, spec)
+		if got := len(listing(t, out)); r.Outcome != Exited || got != 20 {
+			t.Errorf("%d files, %s", got, r.Outcome)
+		}
+		if !strings.Contains(string(r.Stdout), "1048576 big") {
+			t.Errorf("big: %s", r.Stdout)
+		}
+		for _, want := range []string{"No space left", "Permission denied"} {
+			if !strings.Contains(string(r.Stderr), want) {
+				t.Errorf("no %q in %s", want, r.Stderr)
+			}
+		}
+	})
+}
+
+// TestCollectAfterKill checks that a scratch is read whatever the end.
+func TestCollectAfterKill(t *testing.T) {
+	inModes(t, func(t *testing.T, s *Sandbox) {
+		out := sharedDir(t)
+		spec := sh("echo -n a >/out/a; while :; do :; done")
+		spec.Limits.Wall = 300 * time.Millisecond
+		spec.Scratch = []Scratch{{Target: "/out", Bytes: 1 << 20, Collect: out}}
+		if r := run(t, s, spec); r.Outcome != TimedOut {
+			t.Errorf("%s", r.Outcome)
+		}
+		if got := listing(t, out); !slices.Equal(got, []string{"a false a"}) {
+			t.Errorf("collected %q", got)
+		}
+	})
+}
+
+func TestLower(t *testing.T) {
+	inModes(t, func(t *testing.T, s *Sandbox) {
+		lower := tree(t, map[string]string{"keep": "keep", "change": "old", "gone": "gone", "dir/deep": "deep", "odd,name:x\\y": "odd"})
+		before, out := listing(t, lower), sharedDir(t)
+		spec := sh("set -e; cd /work; echo -n new >change; rm gone; echo -n added >dir/added; echo -n x >>dir/deep; mv keep dir/kept; mkdir n; mv dir/deep n/; chmod 700 dir; ls")
+		spec.Scratch = []Scratch{{Target: "/work", Lower: lower, Bytes: 1 << 20, Collect: out}}
+		output(t, s, spec)
+		want := []string{"change true new", "dir/", "dir/added false added", "dir/kept true keep", "n/", "n/deep true deepx", "odd,name:x\\y true odd"}
+		if got := listing(t, out); !slices.Equal(got, want) {
+			t.Errorf("merged view %q, want %q", got, want)
+		}
+		if got := listing(t, lower); !slices.Equal(got, before) {
+			t.Errorf("the lower layer changed: %q, was %q", got, before)
+		}
+		spec = sh("head -c 3000000 /dev/zero >/work/big; exit 0")
+		spec.Scratch = []Scratch{{Target: "/work", Lower: lower, Bytes: 1 << 20, Inodes: 8}}
+		if r := run(t, s, spec); !strings.Contains(string(r.Stderr), "No space left") {
+			t.Errorf("no cap on the upper layer: %s", r.Stderr)
+		}
+	})
+}
+
+// TestScratchInBind puts scratches and binds where the bind has no place.
+func TestScratchInBind(t *testing.T) {
+	inModes(t, func(t *testing.T, s *Sandbox) {
+		arm, data, out := tree(t, map[string]string{"src/a": "a"}), tree(t, map[string]string{"one": "1"}), sharedDir(t)
+		before := listing(t, arm)
+		spec := sh("set -e; cat src/a build/in/one one; echo -n b >build/b; ! touch src/b 2>/dev/null; ! touch new 2>/dev/null; ls")
+		spec.Dir = "/arm"
+		spec.Binds = []Bind{{arm, "/arm"}, {data, "/arm/build/in"}, {filepath.Join(data, "one"), "/arm/one"}}
+		spec.Scratch = []Scratch{{Target: "/arm/build", Bytes: 1 << 20, Collect: out}}
+		if got := output(t, s, spec); got != "a11build\none\nsrc\n" {
+			t.Errorf("saw %q", got)
+		}
+		if got := listing(t, out); !slices.Equal(got, []string{"b false b", "in/"}) {
+			t.Errorf("collected %q", got)
+		}
+		if got := listing(t, arm); !slices.Equal(got, before) {
+			t.Errorf("the bind changed: %q, was %q", got, before)
+		}
+	})
+}
+
+// TestHostileTarget puts links where mounts are to go: nothing may follow them.
+func TestHostileTarget(t *testing.T) {
+	inModes(t, func(t *testing.T, s *Sandbox) {
+		arm := tree(t, map[string]string{"file": ""})
+		must(t, os.Symlink("/usr", filepath.Join(arm, "build")))
+		spec := sh("set -e; for d in build build/deep file; do echo x >/arm/$d/x; done; ls /usr/bin >/dev/null; test ! -L /arm/build")
+		spec.Binds = []Bind{{arm, "/arm"}}
+		for _, d := range []string{"build", "build/deep", "file"} {
+			spec.Scratch = append(spec.Scratch, Scratch{Target: "/arm/" + d, Bytes: 1 << 20})
+		}
+		output(t, s, spec)
+		spec = sh("true")
+		spec.Scratch = []Scratch{{Target: "/work", Lower: arm, Bytes: 1 << 20}, {Target: "/work/build/x", Bytes: 1 << 20}}
+		_, err := s.Run(context.Background(), spec)
+		if err == nil || !strings.Contains(err.Error(), "/work/build/x") {
+			t.Errorf("a mount behind a link in a scratch: %v", err)
+		}
+	})
+}
+
+// TestCollect reads a tree with everything that a hostile process can leave.
+func TestCollect(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	in := func(name string) string { return filepath.Join(from, name) }
+	must(t, os.MkdirAll(in("sub/sub"), 0o755))
+	for _, name := range []string{"plain", "sub/plain", "sub/sub/plain", "linked", "new\nline", "\xff"} {
+		must(t, os.WriteFile(in(name), []byte("x"), 0o644))
+	}
+	must(t, os.WriteFile(filepath.Join(from, "tool"), []byte("y"), 0o755))
+	must(t, os.Chmod(in("tool"), 0o4755))
+	must(t, os.Symlink("/etc/passwd", in("absolute")))
+	must(t, os.Symlink("plain", in("inside")))
+	must(t, os.Symlink("sub", in("folder")))
+	must(t, os.Symlink("/proc/self/root", in("magic")))
+	must(t, os.Link(in("linked"), in("sub/hard")))
+	must(t, unix.Mkfifo(in("pipe"), 0o644))
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	must(t, err)
+	defer unix.Close(fd)
+	must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: in("socket")}))
+	must(t, os.WriteFile(in("sparse"), nil, 0o644))
+	must(t, os.Truncate(in("sparse"), 1<<40))
+	deep := from
+	for range maxDepth + 3 {
+		deep = filepath.Join(deep, "d")
+		must(t, os.Mkdir(deep, 0o755))
+	}
+	dir, err := os.Open(from)
+	must(t, err)
+	defer dir.Close()
+	refused, err := collect(dir, to, 1000)
+	must(t, err)
+	slices.Sort(refused)
+	want := []string{
+		"absolute: symbolic link", "folder: symbolic link", "inside: symbolic link", "linked: hard link", "magic: symbolic link",
+		"pipe: named pipe", "socket: socket", "sparse: over the scratch's cap in bytes", "sub/hard: hard link",
+	}
+	if got := slices.DeleteFunc(slices.Clone(refused), func(s string) bool { return strings.HasPrefix(s, "d/") }); !slices.Equal(got, want) {
+		t.Errorf("refused %q\nwant %q", got, want)
+	}
+	if len(refused) != len(want)+1 {
+		t.Errorf("%d refusals, want one for the depth too", len(refused))
+	}
+	files := slices.DeleteFunc(listing(t, to), func(s string) bool { return strings.HasSuffix(s, "/") })
+	if want := []string{"new\nline false x", "plain false x", "sub/plain false x", "sub/sub/plain false x", "tool true y", "\xff false x"}; !slices.Equal(files, want) {
+		t.Errorf("collected %q\nwant %q", files, want)
+	}
+	if info, err := os.Stat(filepath.Join(to, "tool")); err != nil || info.Mode()&fs.ModeSetuid != 0 {
+		t.Errorf("setuid came along: %v %v", info, err)
+	}
+}
+
+// TestCollectBudget checks that many files within the cap are still capped
+// together, holes included.
+func TestCollectBudget(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	for i := range 10 {
+		name := filepath.Join(from, fmt.Sprint(i))
+		must(t, os.WriteFile(name, nil, 0o644))
+		must(t, os.Truncate(name, 300))
+	}
+	dir, err := os.Open(from)
+	must(t, err)
+	defer dir.Close()
+	refused, err := collect(dir, to, 1000)
+	if err != nil || len(refused) != 7 || len(listing(t, to)) != 3 {
+		t.Errorf("refused %q, collected %q, %v", refused, listing(t, to), err)
+	}
+}
+
+func TestVisibleName(t *testing.T) {
+	for in, want := range map[string]string{"a/b": "a/b", "a b": "a b", "a\nb": `"a\nb"`, "\xff": `"\xff"`, "\u202e": `"\u202e"`, `q"`: `"q\""`} {
+		if got := visibleName(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+}
