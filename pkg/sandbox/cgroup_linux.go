@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,9 +37,9 @@ type cgroups struct {
 	owner   string            // rl-<pid>-<start>-
 }
 
-// group is the cgroup of one launch.
+// group is the cgroup of one launch: a folder of that name in each parent.
 type group struct {
-	*cgroups
+	cgroups
 	name string
 	dir  *os.File // version 2: to be born in
 }
@@ -131,7 +133,8 @@ func (c *cgroups) findV2(top string) bool {
 		}
 	}
 	for _, base := range bases {
-		if c.delegate(base); c.has("memory") {
+		if parents := delegate(base); parents["memory"] != "" {
+			c.parents = parents
 			return true
 		}
 	}
@@ -140,23 +143,22 @@ func (c *cgroups) findV2(top string) bool {
 
 // delegate makes base/research-loop and enables the controllers in it, one by
 // one: a controller that is missing must not take the others with it.
-func (c *cgroups) delegate(base string) {
+func delegate(base string) map[string]string {
 	parent := filepath.Join(base, parentName)
 	if err := os.Mkdir(parent, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return
+		return nil
 	}
+	parents := map[string]string{"cpuacct": parent} // cpu.stat is always there
 	for _, controller := range []string{"memory", "pids", "cpu"} {
 		err := write(base, "cgroup.subtree_control", "+"+controller)
 		if errors.Is(err, unix.EBUSY) && moveAside(base) == nil {
 			err = write(base, "cgroup.subtree_control", "+"+controller)
 		}
 		if err == nil && write(parent, "cgroup.subtree_control", "+"+controller) == nil {
-			c.parents[controller] = parent
+			parents[controller] = parent
 		}
 	}
-	if len(c.parents) > 0 {
-		c.parents["cpuacct"] = parent // cpu.stat is always there
-	}
+	return parents
 }
 
 // moveAside takes this process out of base, because a group of version 2 holds
@@ -174,8 +176,12 @@ func (c *cgroups) create(l Limits) (*group, error) {
 	if c.version == 0 {
 		return nil, nil
 	}
-	g := &group{cgroups: c, name: c.owner + rand.Text()}
-	for _, d := range c.folders() {
+	g := &group{cgroups: *c, name: c.owner + rand.Text()}
+	if whole(l.CPUs) {
+		g.parents = maps.Clone(c.parents)
+		delete(g.parents, "cpu") // one hierarchy less to make, enter and remove
+	}
+	for _, d := range g.folders() {
 		if err := os.Mkdir(filepath.Join(d, g.name), 0o755); err != nil {
 			g.remove()
 			return nil, refusef("cgroup", err, "")
@@ -186,7 +192,7 @@ func (c *cgroups) create(l Limits) (*group, error) {
 		return nil, refusef("cgroup", err, "")
 	}
 	if c.version == 2 {
-		dir, err := os.Open(filepath.Join(c.folders()[0], g.name))
+		dir, err := os.Open(filepath.Join(g.folders()[0], g.name))
 		if err != nil {
 			g.remove()
 			return nil, refusef("cgroup", err, "")
@@ -225,8 +231,8 @@ func (g *group) limit(l Limits) error {
 			return err
 		}
 	}
-	if l.CPUs == float64(int64(l.CPUs)) {
-		return nil // whole processors are given by affinity: no throttling in a measurement
+	if whole(l.CPUs) {
+		return nil // given by affinity: no throttling in a measurement
 	}
 	const period = 100_000
 	quota := strconv.Itoa(int(l.CPUs * period))
@@ -235,6 +241,8 @@ func (g *group) limit(l Limits) error {
 	}
 	return set("cpu", "cpu.cfs_quota_us", "cpu.max", quota)
 }
+
+func whole(cpus float64) bool { return cpus == math.Trunc(cpus) }
 
 func (g *group) file(v1, v2 string) string {
 	if g.version == 2 {

@@ -175,6 +175,8 @@ func TestSweep(t *testing.T) {
 				t.Errorf("%s is still there", g.name)
 			}
 		}
+	}
+	for _, d := range mine.folders() {
 		if _, err := os.Stat(filepath.Join(d, mine.name)); err != nil {
 			t.Errorf("the group of a living supervisor is gone: %v", err)
 		}

@@ -154,7 +154,7 @@ func (s *Sandbox) enforceable(l Limits) error {
 	if n := int(math.Ceil(l.CPUs)); n > len(s.cpus) {
 		return refuse("limit cpus", fmt.Sprintf("%d asked for, %d at hand", n, len(s.cpus)), "ask for less")
 	}
-	if l.CPUs != math.Trunc(l.CPUs) && !s.cgroups.has("cpu") {
+	if !whole(l.CPUs) && !s.cgroups.has("cpu") {
 		return refuse("limit cpus", fmt.Sprintf("%v is a fraction, and no cgroup with the cpu controller can be had here", l.CPUs), cure)
 	}
 	return nil

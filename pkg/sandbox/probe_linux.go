@@ -116,6 +116,9 @@ func (p *probe) lay() (b *bait, done func(), err error) {
 		Supervisor: os.Getpid(), Tree: "/tree", Temporary: probeCap, Namespaces: namespaces(),
 		Environment: []string{"PATH", "HOME", "TMPDIR", "LANG"},
 	}
+	if err := os.Chmod(p.dir, 0o755); err != nil { // the walls must hold, not a mode
+		return nil, nil, err
+	}
 	var open []int
 	done = func() {
 		for _, fd := range open {
