@@ -282,7 +282,8 @@ func (l *launch) watch(ctx context.Context) error {
 			executed, why = nil, overWall
 			limit.Reset(l.spec.Limits.Wall)
 		case <-tick:
-			if used := l.cpu(); used != nil && *used > l.spec.Limits.CPU {
+			// Before the exec stamp there is nothing to take off the init's part.
+			if used := l.cpu(); executed == nil && used != nil && *used > l.spec.Limits.CPU {
 				l.kill(overCPU)
 			}
 		}

@@ -156,8 +156,10 @@ func (p *plan) base(root int) error {
 	if err := (part{target: "/tmp", tree: temporary}).attach(root); err != nil {
 		return err
 	}
-	if err := unix.Mkdirat(root, "var", 0o755); err != nil {
-		return err
+	for _, d := range []string{"var", "etc"} {
+		if err := unix.Mkdirat(root, d, 0o755); err != nil && err != unix.EEXIST {
+			return err
+		}
 	}
 	for name, to := range map[string]string{
 		"dev/fd": "/proc/self/fd", "dev/stdin": "/proc/self/fd/0", "dev/stdout": "/proc/self/fd/1", "dev/stderr": "/proc/self/fd/2",
