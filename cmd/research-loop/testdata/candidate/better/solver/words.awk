@@ -1,0 +1,1 @@
+{ for (i = NF; i > 0; i--) printf "%s%s", $i, i > 1 ? OFS : ORS }

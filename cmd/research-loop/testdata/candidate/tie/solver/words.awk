@@ -1,0 +1,2 @@
+# Prints what was read.
+{ print }
