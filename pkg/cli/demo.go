@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"os"
-	"os/signal"
-	"syscall"
-
 	"github.com/spf13/cobra"
 
 	"github.com/research-loop/research-loop/pkg/demo"
@@ -13,7 +9,7 @@ import (
 func demoCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "demo", Short: "See the whole product: real git, hook and sandbox in a temporary folder, offline", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return env.demo(cmd) },
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error { return env.demo(cmd) }),
 	}
 	cmd.Flags().Bool("keep", false, "leave the folder and say where it is")
 	cmd.Flags().Bool("unconfined", false, "run the demo's candidates without a sandbox, as on a machine that has none")
@@ -21,15 +17,13 @@ func demoCommand(env *Env) *cobra.Command {
 }
 
 func (e *Env) demo(cmd *cobra.Command) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	program, err := program()
 	if err != nil {
 		return err
 	}
 	keep, _ := cmd.Flags().GetBool("keep")
 	unconfined, _ := cmd.Flags().GetBool("unconfined")
-	_, err = demo.Run(ctx, demo.Options{
+	_, err = demo.Run(cmd.Context(), demo.Options{
 		Out: e.Stdout, Color: e.color(e.Stdout), Keep: keep, Unconfined: unconfined,
 		Executable: program, Now: e.Now, Tool: Version(),
 	})

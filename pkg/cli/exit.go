@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -50,10 +49,13 @@ type verdictError struct {
 
 func (e *verdictError) Error() string { return e.what }
 
+// errInterrupted is the error of a command that was told to stop.
+var errInterrupted = errors.New("interrupted")
+
 // fail prints an error with its cure and gives its exit code.
 func (e *Env) fail(cmd *cobra.Command, err error) int {
 	code, fix := classify(err)
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, errInterrupted) {
 		code, fix = exitInterrupted, "the records are whole: run the same command again"
 	}
 	if cmd != nil && wantsJSON(cmd) {

@@ -130,7 +130,7 @@ func waitCommand(env *Env) *cobra.Command {
 run branch's tip outside of one. Exit codes: 0 keep, 10 discard or superseded,
 12 invalid, 13 crash, 14 timeout, 3 halted, 5 run closed, 8 not judged yet.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return env.wait(cmd, args) },
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error { return env.wait(cmd, args) }),
 	}
 	remoteFlag(cmd)
 	cmd.Flags().String("run", "", "the run's tag")

@@ -36,7 +36,7 @@ was interrupted.`,
   research-loop start speedup --confirm sha256:…
   research-loop start speedup --worktree ../speedup`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return env.start(cmd, args[0]) },
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error { return env.start(cmd, args[0]) }),
 	}
 	remoteFlag(cmd)
 	cmd.Flags().String("confirm", "", "the digest that start printed")
@@ -70,7 +70,7 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 	sup := s.supervisor(tag, box, probed)
 	confirm, _ := cmd.Flags().GetString("confirm")
 	if err := sup.Seal(cmd.Context(), plan, func(p *supervisor.Plan) (supervisor.Confirmation, error) {
-		return e.confirm(p, confirm)
+		return e.confirm(cmd.Context(), p, confirm)
 	}); err != nil {
 		return err
 	}
@@ -82,6 +82,9 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 
 // plan reads the draft and checks the person's repository.
 func (s *session) plan(ctx context.Context, tag contract.Tag, clean bool) (*supervisor.Plan, error) {
+	if len(s.clone.Branches()) == 0 {
+		return nil, &supervisor.RefusedError{What: s.remote, Why: "there is no commit: a run needs a baseline", Fix: "commit the project and push it"}
+	}
 	branch, err := s.clone.Default(ctx)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,7 @@ func (s *session) plan(ctx context.Context, tag contract.Tag, clean bool) (*supe
 }
 
 // confirm shows what would be sealed and asks a person, or compares the digest.
-func (e *Env) confirm(p *supervisor.Plan, given string) (supervisor.Confirmation, error) {
+func (e *Env) confirm(ctx context.Context, p *supervisor.Plan, given string) (supervisor.Confirmation, error) {
 	who := "unknown"
 	if u, err := user.Current(); err == nil {
 		who = u.Username
@@ -125,11 +128,33 @@ func (e *Env) confirm(p *supervisor.Plan, given string) (supervisor.Confirmation
 			fmt.Sprintf("research-loop start %s --confirm %s", p.Facts.Tag, p.Digest)}
 	}
 	fmt.Fprint(e.Stderr, "Seal this contract? Nothing in it can be changed afterwards. [y/N] ")
-	answer, err := bufio.NewReader(e.Stdin).ReadString('\n')
-	if a := strings.ToLower(strings.TrimSpace(answer)); err != nil || a != "y" && a != "yes" {
+	answer, err := e.answered(ctx)
+	if err != nil {
+		return supervisor.Confirmation{}, err
+	}
+	if answer != "y" && answer != "yes" {
 		return supervisor.Confirmation{}, &verdictError{exitDecision, "the contract is not confirmed", ""}
 	}
 	return supervisor.Confirmation{By: who, How: "terminal"}, nil
+}
+
+// answered reads one line, in small letters; no line is no answer. The
+// terminal cannot be asked to give up: an interrupted read is left behind.
+func (e *Env) answered(ctx context.Context) (string, error) {
+	line := make(chan string, 1)
+	go func() {
+		text, err := bufio.NewReader(e.Stdin).ReadString('\n')
+		if err != nil {
+			text = ""
+		}
+		line <- strings.ToLower(strings.TrimSpace(text))
+	}()
+	select {
+	case text := <-line:
+		return text, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 // confirms accepts the digest itself, or at least its first twelve digits.
@@ -154,7 +179,10 @@ func (s *session) opened(cmd *cobra.Command, sup *supervisor.Supervisor, worktre
 	if worktree != "" && s.work != nil {
 		dir := absolute(s.env.dir(), worktree)
 		if err := s.work.AddWorktree(cmd.Context(), dir, run.Tip, journal.RunBranch(sup.Tag)); err != nil {
-			return err
+			return &supervisor.RefusedError{
+				What: fmt.Sprintf("run %s is open, but not the work tree %s", run.Tag, dir), Why: err.Error(),
+				Fix: fmt.Sprintf("git worktree add DIR %s, in a folder that does not exist yet", journal.RunBranch(sup.Tag)),
+			}
 		}
 		s.env.say("work tree  %s", dir)
 	}
@@ -241,7 +269,7 @@ func reconcileCommand(env *Env) *cobra.Command {
   research-loop reconcile speedup --watch 10s
   research-loop reconcile speedup --authorise 'the disk was full'`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return env.reconcileRun(cmd, args) },
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error { return env.reconcileRun(cmd, args) }),
 	}
 	remoteFlag(cmd)
 	cmd.Flags().String("authorise", "", "let a halted run go on; the reason is recorded")
@@ -279,7 +307,7 @@ func closeCommand(env *Env) *cobra.Command {
 		Use:   "close [TAG]",
 		Short: "End a run: finish the open attempt, sweep what was not judged",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			return env.supervise(cmd, args, func(s *session, sup *supervisor.Supervisor) error {
 				reason, _ := cmd.Flags().GetString("reason")
 				if err := sup.RequestClose(cmd.Context(), reason, actor()); err != nil {
@@ -291,18 +319,30 @@ func closeCommand(env *Env) *cobra.Command {
 				s.track(cmd.Context())
 				return env.showStatus(cmd, sup)
 			})
-		},
+		}),
 	}
 	remoteFlag(cmd)
 	cmd.Flags().String("reason", "closed by the maintainer", "why; it is recorded")
 	return cmd
 }
 
+// interruptible ends a command's context with SIGINT and SIGTERM. Whatever
+// error comes of that, the command was interrupted.
+func interruptible(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		cmd.SetContext(ctx)
+		err := run(cmd, args)
+		if err != nil && ctx.Err() != nil {
+			return errInterrupted
+		}
+		return err
+	}
+}
+
 // supervise opens everything that judging needs.
 func (e *Env) supervise(cmd *cobra.Command, args []string, do func(*session, *supervisor.Supervisor) error) error {
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	cmd.SetContext(ctx)
 	s, err := e.open(cmd)
 	if err != nil {
 		return err
@@ -327,9 +367,6 @@ func (e *Env) supervise(cmd *cobra.Command, args []string, do func(*session, *su
 func (e *Env) reconcile(cmd *cobra.Command, sup *supervisor.Supervisor) error {
 	sup.Say = e.talker()
 	step, err := sup.Reconcile(cmd.Context())
-	if err != nil && cmd.Context().Err() != nil {
-		return context.Canceled
-	}
 	if err != nil {
 		return err
 	}
@@ -357,7 +394,7 @@ func (e *Env) talker() func(journal.Step, *journal.Run) {
 			e.say("  restoring the tree of %.12s", run.Open.Decided.IntendedIncumbent)
 		case journal.Recreate:
 			e.say("  making %s at %.12s", journal.RunBranch(contract.Tag(run.Tag)), step.Commit)
-		case journal.Supersede, journal.Sweep:
+		case journal.Supersede:
 			e.say("%.12s is no candidate: %s", step.Commit, report.Line(step.Reason))
 		case journal.Open:
 			e.say("the run is open")

@@ -3,9 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"os/signal"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -55,15 +53,13 @@ func (e *Env) sandboxRun(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	mode, _ := cmd.Flags().GetString("mode")
 	box, err := sandbox.New(sandbox.Options{Mode: sandbox.Mode(mode)})
 	if err != nil {
 		return err
 	}
 	defer box.Close()
-	result, err := box.Run(ctx, spec)
+	result, err := box.Run(cmd.Context(), spec)
 	if err != nil {
 		return err
 	}
