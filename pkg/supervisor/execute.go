@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/research-loop/research-loop/pkg/contract"
@@ -194,7 +195,9 @@ func (p pass) pick(commit string, want func(string) bool) ([]repo.Entry, error) 
 	return out, nil
 }
 
+// write materialises entries, whatever commits they come from, in git's order.
 func (p pass) write(entries []repo.Entry, dir string) (repo.Snapshot, error) {
+	slices.SortFunc(entries, func(a, b repo.Entry) int { return strings.Compare(a.Path, b.Path) })
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return repo.Snapshot{}, err
 	}
