@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 )
 
@@ -40,6 +41,12 @@ type RemoteError struct {
 
 func (e *RemoteError) Error() string { return fmt.Sprintf("remote %s: %s", e.Remote, e.Why) }
 
+// durableReceive is how a remote on this machine takes a push: what git calls
+// pushed is then on the disk, refs and objects alike, and not in a cache that a
+// power failure empties. Versions before 2.36 know no core.fsync and do as they
+// always did.
+const durableReceive = "git -c core.fsync=all -c core.fsyncMethod=fsync receive-pack"
+
 // Push moves a branch of the remote from expect to the commit id, or creates
 // it where expect is "". It never rewrites: id must descend from expect, and
 // the remote must find the branch at expect at the moment it takes the push.
@@ -55,8 +62,12 @@ func (c *Clone) Push(ctx context.Context, branch, id, expect string) error {
 	// which git then sends as the old value for the remote to compare again
 	// under its lock. The force that comes with a lease cannot rewrite: that id
 	// descends from expect has been shown from the objects themselves.
-	_, err := c.git.run(ctx, "push", "--quiet", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no",
-		"--force-with-lease="+ref+":"+expect, "--end-of-options", c.remote, id+":"+ref)
+	args := []string{"push", "--quiet", "--porcelain", "--no-verify", "--no-follow-tags", "--no-signed", "--recurse-submodules=no",
+		"--force-with-lease=" + ref + ":" + expect}
+	if filepath.IsAbs(c.remote) || strings.HasPrefix(c.remote, "file://") {
+		args = append(args, "--receive-pack="+durableReceive)
+	}
+	_, err := c.git.run(ctx, append(args, "--end-of-options", c.remote, id+":"+ref)...)
 	if err != nil {
 		return c.explainPush(ctx, err, branch, id, expect)
 	}
@@ -168,7 +179,7 @@ func remoteKinds() []remoteKind {
 			"check the address of the remote, and that the credentials may see it", false, false},
 		{[]string{"could not resolve host", "unable to access", "connection refused", "connection timed out", "network is unreachable", "could not read from remote"},
 			"check the network and try again", false, false},
-		{[]string{"no space left", "unable to write", "unpacker error", "read-only file system"}, "make room or give write permission where the remote is stored", false, false},
+		{[]string{"no space left", "unable to write", "unpacker error", "remote unpack failed", "read-only file system"}, "make room or give write permission where the remote is stored", false, false},
 	}
 }
 
