@@ -1,0 +1,262 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Checkpoint is the head of a run's records, as it is signed at every durable
+// point. Its text is
+//
+//	<origin>
+//	<number of journal lines>
+//	<base64 of the SHA-256 of the last journal line with its newline>
+//	contract sha256:<hex>
+//	results sha256:<hex>
+//	gate <used>/<budget>
+type Checkpoint struct {
+	// Origin names repository and run: see [Origin].
+	Origin string
+	// Lines is the length of the journal, at least 1, and Head the hash of its
+	// last line.
+	Lines int
+	Head  string
+	// Contract is the digest of the sealed contract.
+	Contract string
+	// Results is the hash of the bytes of all results, ZeroHash while there are none.
+	Results string
+	// Used and Budget count gate queries; both are 0 for a run without a gate.
+	Used, Budget int
+}
+
+// VerdictNote binds one verdict to one commit of one run, at one point of its
+// journal. Its text is
+//
+//	<origin>
+//	verdict <status>
+//	iteration <number>, or "none" for a tip that was no candidate
+//	commit <id>
+//	tree <id>
+//	journal <number of lines> sha256:<hex of the last one>
+//
+// The second line keeps it apart from every checkpoint.
+type VerdictNote struct {
+	Origin string
+	// Status is a status, or "superseded".
+	Status string
+	// Iteration is -1 where there was no attempt.
+	Iteration    int
+	Commit, Tree string
+	// Lines and Head are the journal before the event that publishes the verdict.
+	Lines int
+	Head  string
+}
+
+var (
+	originShape = regexp.MustCompile(`^research-loop/[A-Za-z0-9._%-]+/[A-Za-z0-9._%-]+/[a-z0-9]+(-[a-z0-9]+)*$`)
+	statusShape = regexp.MustCompile(`^[a-z]{1,20}$`)
+	objectShape = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+	hashShape   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)
+
+// Format gives the text that is signed. An error names the field that cannot
+// be written.
+func (c Checkpoint) Format() (string, error) {
+	switch {
+	case !originShape.MatchString(c.Origin):
+		return "", fmt.Errorf("origin %.100q: want research-loop/<owner>/<repository>/<tag>", c.Origin)
+	case c.Lines < 1:
+		return "", fmt.Errorf("a journal of %d lines has no checkpoint", c.Lines)
+	case c.Used < 0 || c.Budget < c.Used:
+		return "", fmt.Errorf("%d of %d gate queries", c.Used, c.Budget)
+	}
+	for _, h := range []string{c.Head, c.Contract, c.Results} {
+		if !hashShape.MatchString(h) {
+			return "", fmt.Errorf("hash %.100q: want sha256: and 64 hexadecimal digits", h)
+		}
+	}
+	head, err := hex.DecodeString(strings.TrimPrefix(c.Head, "sha256:"))
+	return fmt.Sprintf("%s\n%d\n%s\ncontract %s\nresults %s\ngate %d/%d\n",
+		c.Origin, c.Lines, encode(head), c.Contract, c.Results, c.Used, c.Budget), err
+}
+
+// ParseCheckpoint reads the text of a checkpoint, and no other text.
+func ParseCheckpoint(text string) (Checkpoint, error) {
+	var c Checkpoint
+	lines := strings.Split(text, "\n")
+	if len(lines) != 7 || lines[6] != "" {
+		return c, errors.New("a checkpoint has six lines")
+	}
+	c.Origin = lines[0]
+	c.Lines, _ = strconv.Atoi(lines[1]) // what is not written back the same is refused below
+	head, err := base64.StdEncoding.DecodeString(lines[2])
+	if err != nil {
+		return c, fmt.Errorf("line 3: %w", err)
+	}
+	c.Head = "sha256:" + hex.EncodeToString(head)
+	c.Contract = strings.TrimPrefix(lines[3], "contract ")
+	c.Results = strings.TrimPrefix(lines[4], "results ")
+	used, budget, _ := strings.Cut(strings.TrimPrefix(lines[5], "gate "), "/")
+	c.Used, _ = strconv.Atoi(used)
+	c.Budget, _ = strconv.Atoi(budget)
+	return c, same(c.Format, text)
+}
+
+// Format gives the text that is signed. An error names the field that cannot
+// be written.
+func (v VerdictNote) Format() (string, error) {
+	iteration := "none"
+	if v.Iteration >= 0 {
+		iteration = strconv.Itoa(v.Iteration)
+	}
+	switch {
+	case !originShape.MatchString(v.Origin):
+		return "", fmt.Errorf("origin %.100q: want research-loop/<owner>/<repository>/<tag>", v.Origin)
+	case !statusShape.MatchString(v.Status):
+		return "", fmt.Errorf("status %.100q", v.Status)
+	case v.Iteration < -1:
+		return "", fmt.Errorf("iteration %d", v.Iteration)
+	case !objectShape.MatchString(v.Commit) || !objectShape.MatchString(v.Tree):
+		return "", fmt.Errorf("commit %.100q, tree %.100q: want full object ids", v.Commit, v.Tree)
+	case v.Lines < 1 || !hashShape.MatchString(v.Head):
+		return "", fmt.Errorf("journal of %d lines, head %.100q", v.Lines, v.Head)
+	}
+	return fmt.Sprintf("%s\nverdict %s\niteration %s\ncommit %s\ntree %s\njournal %d %s\n",
+		v.Origin, v.Status, iteration, v.Commit, v.Tree, v.Lines, v.Head), nil
+}
+
+// ParseVerdict reads the text of a verdict note, and no other text.
+func ParseVerdict(text string) (VerdictNote, error) {
+	var v VerdictNote
+	lines := strings.Split(text, "\n")
+	if len(lines) != 7 || lines[6] != "" {
+		return v, errors.New("a verdict note has six lines")
+	}
+	v.Origin = lines[0]
+	v.Status = strings.TrimPrefix(lines[1], "verdict ")
+	v.Iteration = -1
+	if number := strings.TrimPrefix(lines[2], "iteration "); number != "none" {
+		v.Iteration, _ = strconv.Atoi(number) // what is not written back the same is refused below
+	}
+	v.Commit = strings.TrimPrefix(lines[3], "commit ")
+	v.Tree = strings.TrimPrefix(lines[4], "tree ")
+	count, head, _ := strings.Cut(strings.TrimPrefix(lines[5], "journal "), " ")
+	v.Lines, _ = strconv.Atoi(count)
+	v.Head = head
+	return v, same(v.Format, text)
+}
+
+// same refuses a text that would not be written as it stands.
+func same(format func() (string, error), text string) error {
+	again, err := format()
+	if err == nil && again != text {
+		err = fmt.Errorf("not in the form that this program writes, from byte %d on", differ([]byte(again), []byte(text)))
+	}
+	return err
+}
+
+// Checkpoint signs a checkpoint.
+func (s *Signer) Checkpoint(c Checkpoint) ([]byte, error) {
+	text, err := c.Format()
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	return s.sign(text)
+}
+
+// Verdict signs a verdict.
+func (s *Signer) Verdict(v VerdictNote) ([]byte, error) {
+	text, err := v.Format()
+	if err != nil {
+		return nil, fmt.Errorf("verdict note: %w", err)
+	}
+	return s.sign(text)
+}
+
+// Checkpoint opens a signed checkpoint. Whether it is one of the run that is
+// looked at only its Origin and its Contract say.
+func (v *Verifier) Checkpoint(data []byte) (Checkpoint, error) {
+	text, err := v.open(data)
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("checkpoint: %w", err)
+	}
+	c, err := ParseCheckpoint(text)
+	if err != nil {
+		return Checkpoint{}, fmt.Errorf("checkpoint: %w", err)
+	}
+	return c, nil
+}
+
+// Verdict opens a signed verdict. Whether it is one of the run and the commit
+// that are looked at only its fields say.
+func (v *Verifier) Verdict(data []byte) (VerdictNote, error) {
+	text, err := v.open(data)
+	if err != nil {
+		return VerdictNote{}, fmt.Errorf("verdict note: %w", err)
+	}
+	n, err := ParseVerdict(text)
+	if err != nil {
+		return VerdictNote{}, fmt.Errorf("verdict note: %w", err)
+	}
+	return n, nil
+}
+
+// Origin names a run for its notes: research-loop/<owner>/<repository>/<tag>
+// where the remote is on github.com, in lower case since GitHub does not tell
+// cases apart; elsewhere research-loop/local/<folder>/<tag>, the folder being
+// the last one of the remote's path without .git. Bytes other than letters,
+// digits, dot, hyphen and underscore are written as in a URL.
+func Origin(remote, tag string) (string, error) {
+	host, path := address(remote)
+	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+	if n := len(parts); n > 0 && parts[n-1] == ".git" {
+		parts = parts[:n-1]
+	}
+	if len(parts) == 0 {
+		return "", fmt.Errorf("remote %q has no folder to name the run by", remote)
+	}
+	owner, repository := "local", strings.TrimSuffix(parts[len(parts)-1], ".git")
+	if (host == "github.com" || host == "ssh.github.com") && len(parts) == 2 {
+		owner, repository = strings.ToLower(parts[0]), strings.ToLower(repository)
+	}
+	origin := "research-loop/" + escape(owner) + "/" + escape(repository) + "/" + tag
+	if !originShape.MatchString(origin) {
+		return "", fmt.Errorf("remote %q and tag %q give no name for the run", remote, tag)
+	}
+	return origin, nil
+}
+
+// address cuts a remote, a URL, host:path or a folder, into host and path.
+func address(remote string) (host, path string) {
+	if _, rest, ok := strings.Cut(remote, "://"); ok {
+		host, path, _ = strings.Cut(rest, "/")
+	} else if before, after, ok := strings.Cut(remote, ":"); ok && !strings.ContainsAny(before, "/\\") {
+		host, path = before, after
+	} else {
+		return "", remote
+	}
+	path, _, _ = strings.Cut(path, "?")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	host, _, _ = strings.Cut(host, ":")
+	return strings.ToLower(host), path
+}
+
+// escape writes a name in characters that an origin may hold.
+func escape(name string) string {
+	var b bytes.Buffer
+	for _, c := range []byte(name) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == '_':
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
