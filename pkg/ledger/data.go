@@ -127,6 +127,9 @@ type Retried struct {
 type Evaluated struct {
 	Head
 	Evaluation
+	// Logs maps the files that the pass added below logs/ to the SHA-256 of
+	// their bytes as they are stored.
+	Logs map[string]string `json:"logs"`
 }
 
 // Decided carries the decision before anything moves. After a restart it is
@@ -181,6 +184,8 @@ type Finalized struct {
 type Published struct {
 	Commit  string `json:"commit"`
 	Verdict string `json:"verdict"`
+	// Note is the signed verdict note, empty in a run without keys.
+	Note string `json:"note"`
 	// Where lists the channels besides the state branch itself.
 	Where []string `json:"where"`
 }

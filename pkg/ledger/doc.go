@@ -22,6 +22,14 @@
 // The results are a projection of the journal: one [Entry] a line for each
 // baseline or candidate attempt, the bytes of the entry in its finalized event.
 //
+// # Notes
+//
+// A [Checkpoint] is the head of the records, a [VerdictNote] one verdict about
+// one commit. In a run whose contract has keys both are signed, as C2SP signed
+// notes with one Ed25519 signature: the checkpoint at every durable point, the
+// note with every verdict. Their origin names repository and run, so that
+// neither can be shown as that of another.
+//
 // # Reading
 //
 // A reader accepts exactly what this package writes. A line is decoded and

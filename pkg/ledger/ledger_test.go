@@ -87,7 +87,7 @@ func everything() []ledger.Data {
 				Failure: &ledger.Failure{Status: ledger.Invalid, What: "state", Detail: "d"},
 			}},
 			Tools: map[string]string{"go": "go1.26"}, Violations: []string{"v"}, EvaluatorSeconds: 0.25,
-		}},
+		}, Logs: map[string]string{"l.gz": ledger.ZeroHash}},
 		&ledger.Decided{
 			Head: head(false), Status: ledger.Discard, Reason: "no gain", Metrics: map[string]float64{"accuracy": 0.75},
 			IncumbentMetrics: map[string]float64{"accuracy": 0.75}, Constraints: map[string]*bool{"harness_unchanged": ptr(true)},
@@ -97,7 +97,7 @@ func everything() []ledger.Data {
 		},
 		&ledger.RolledBack{Head: head(false), Commit: sha(3), By: "supervisor", Swept: []string{sha(6)}},
 		&ledger.Finalized{Entry: entry(0)},
-		&ledger.Published{Commit: sha(2), Verdict: "discard", Where: []string{"checks"}},
+		&ledger.Published{Commit: sha(2), Verdict: "discard", Note: "n\n", Where: []string{"checks"}},
 		&ledger.Opened{Branch: "research-loop/speedup", Commit: sha(1)},
 		&ledger.Superseded{Tip: sha(4), Tree: sha(7), Commits: []string{sha(4)}, Reason: "again", Of: ptr(1), Restore: sha(5)},
 		&ledger.Halted{Reason: "refused"},
