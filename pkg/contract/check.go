@@ -27,6 +27,7 @@ func (k *checker) draft() {
 	k.scope()
 	k.generated()
 	k.folders()
+	k.keys()
 }
 
 // bad adds a fault at n. An absent value has had its fault already.
@@ -304,5 +305,17 @@ func (k *checker) folders() {
 	a, b := k.c.Splits.Development, k.c.Counterexamples
 	if a != "" && b != "" && (inside(a, b) || inside(b, a)) {
 		k.bad(k.root.get("counterexamples"), shown(b)+" and the development cases in "+shown(a)+" lie inside one another", "give each a folder of its own")
+	}
+}
+
+// keys refuses a recipient that stands for two: what is sealed for one would
+// be open to the other.
+func (k *checker) keys() {
+	seen := map[string]string{}
+	for _, n := range k.root.get("keys").items() {
+		if other := seen[n.text]; other != "" {
+			k.bad(n, "is the key of "+other+" again", "make one key for each")
+		}
+		seen[n.text] = n.field.name
 	}
 }

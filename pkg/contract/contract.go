@@ -38,6 +38,9 @@ const (
 	GeneratedSnapshot Policy = "snapshot" // filled from a frozen folder
 )
 
+// DraftPath is where a contract is drafted, on the default branch.
+const DraftPath = ".research-loop/contract.yml"
+
 // Deterministic is the acceptance policy that launches a candidate once and
 // compares it with the incumbent's record.
 const Deterministic = "deterministic"
@@ -55,7 +58,7 @@ type Contract struct {
 	Population      string // what an improvement must hold for
 	Specification   string // a file, or "" for none
 	Baseline        string // a commit or HEAD, as written
-	Keys            *Keys  // always nil: not available yet
+	Keys            *Keys  // nil: nothing of the run is signed
 	Harness         Harness
 	Scope           Scope
 	Candidate       Candidate
@@ -73,8 +76,13 @@ type Contract struct {
 	Exceptions      []string
 }
 
-// Keys are the public keys of a run. Not available yet.
-type Keys struct{}
+// Keys are the public keys of a run: who signs its records, and to whom what is
+// sealed is encrypted.
+type Keys struct {
+	Verifier string // of the records' signatures: <name>+<hash>+<base64>
+	// age recipients, "" where there is none; no two are the same
+	Judge, Execute, Final, Maintainer string
+}
 
 // Gate is the sealed validation gate of a run. Not available yet.
 type Gate struct{}

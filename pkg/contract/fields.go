@@ -4,32 +4,34 @@ package contract
 type kind int
 
 const (
-	object   kind = iota // a mapping with known keys
-	list                 // a list of one kind of item
-	table                // a mapping from environment names to text
-	prose                // text for people
-	command              // text for a shell
-	value                // the value of an environment variable
-	raw                  // any text; stands in the seal only
-	label                // the name of a metric
-	program              // the name of a program on PATH
-	revision             // HEAD or a full commit id
-	commit               // a full commit id
-	checksum             // a Digest
-	moment               // a time in UTC, to the second
-	slug                 // a Tag
-	fileLine             // a File on one line
-	file                 // the path of a file in the repository
-	folder               // the path of a folder in the repository
-	pattern              // a pattern of paths
-	host                 // an absolute folder of the machine
-	whole                // a whole number
-	number               // a finite number
-	truth                // true or false
-	span                 // a duration
-	size                 // bytes
-	choice               // one of enum
-	regex                // an RE2 expression
+	object    kind = iota // a mapping with known keys
+	list                  // a list of one kind of item
+	table                 // a mapping from environment names to text
+	prose                 // text for people
+	command               // text for a shell
+	value                 // the value of an environment variable
+	raw                   // any text; stands in the seal only
+	label                 // the name of a metric
+	program               // the name of a program on PATH
+	revision              // HEAD or a full commit id
+	commit                // a full commit id
+	checksum              // a Digest
+	moment                // a time in UTC, to the second
+	slug                  // a Tag
+	fileLine              // a File on one line
+	file                  // the path of a file in the repository
+	folder                // the path of a folder in the repository
+	pattern               // a pattern of paths
+	host                  // an absolute folder of the machine
+	whole                 // a whole number
+	number                // a finite number
+	truth                 // true or false
+	span                  // a duration
+	size                  // bytes
+	choice                // one of enum
+	vkey                  // a verifier key of signed notes
+	recipient             // an age recipient
+	regex                 // an RE2 expression
 )
 
 // field is a row of the one table from which the parser, the schema and the
@@ -55,7 +57,7 @@ func draftFields() []field {
 		{name: "goal", kind: prose, need: true, doc: "What the run is to reach, in one sentence."},
 		{name: "population", kind: prose, need: true, doc: "What an improvement must hold for beyond the visible cases."},
 		{name: "specification", kind: file, doc: "File that says what right behaviour is."},
-		{name: "keys", kind: object, soon: true, doc: "Public keys of the sealed gate."},
+		{name: "keys", kind: object, doc: "Public keys of the run, as keygen prints them; without them nothing is signed.", fields: keysFields()},
 		{name: "baseline", kind: revision, unset: "HEAD", doc: "Where the run starts: HEAD of the default branch, or a full commit id."},
 		{name: "harness", kind: object, need: true, doc: "The frozen files that measure.", fields: []field{
 			{name: "paths", kind: list, need: true, doc: "Patterns of frozen files.", item: &field{kind: pattern}},
@@ -86,6 +88,16 @@ func draftFields() []field {
 		}}},
 		{name: "exceptions", kind: list, doc: "Walls that this run does without; every report names them.", item: &field{kind: choice,
 			enum: []string{BestEffortLimits, NoGate}, later: []string{"in-process", "network", "reused-gate", "repository-secrets"}}},
+	}
+}
+
+func keysFields() []field {
+	return []field{
+		{name: "verifier", kind: vkey, need: true, doc: "Key that the signatures of the records are checked with."},
+		{name: "judge", kind: recipient, doc: "age recipient of what admit and decide open."},
+		{name: "execute", kind: recipient, doc: "age recipient of the inputs of validation passes."},
+		{name: "final", kind: recipient, doc: "age recipient of the inputs of the final pass."},
+		{name: "maintainer", kind: recipient, doc: "age recipient of the sealed gate values."},
 	}
 }
 

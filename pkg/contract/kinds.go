@@ -86,7 +86,7 @@ func (f *field) cure(y *yaml.Node) string {
 // textual reports whether any text could be a value of f.
 func (f *field) textual() bool {
 	switch f.kind {
-	case prose, command, value, raw, label, program, revision, commit, file, folder, pattern, host, regex, slug:
+	case prose, command, value, raw, label, program, revision, commit, file, folder, pattern, host, regex, slug, vkey, recipient:
 		return true
 	}
 	return false
@@ -158,6 +158,10 @@ func badWord(k kind, s string) string {
 		return "want sha256: and 64 lower-case hexadecimal digits, got " + shown(s)
 	case k == host && (!path.IsAbs(s) || path.Clean(s) != s || s == "/" || badText(s) != "" || strings.Contains(s, "\n")):
 		return "want an absolute folder of the machine such as /usr/local/go, got " + shown(s)
+	case k == vkey:
+		return badVerifier(s)
+	case k == recipient:
+		return badRecipient(s)
 	case k == slug:
 		if _, err := ParseTag(s); err != nil {
 			return err.Error()

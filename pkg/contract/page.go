@@ -20,6 +20,7 @@ func page(b *strings.Builder, c *Contract, f Facts) {
 	p.block("What is frozen", frozenLines(c, f)...)
 	p.block("How the candidate is launched", launched(c)...)
 	p.block("When the run ends", ends(c.Limits)...)
+	p.block("How the records are signed", signed(c.Keys)...)
 	p.block("Exceptions", orNone(c.Exceptions)...)
 	p.block("Checked and confirmed", "sandbox: "+f.Probe, "tool: "+f.Tool,
 		"confirmed by "+f.ConfirmedBy, "how: "+f.ConfirmedHow, "at "+f.ConfirmedAt.Format(timeLayout))
@@ -107,6 +108,13 @@ func titled(title, text string) []string {
 		lines[i+1] = "  " + lines[i+1]
 	}
 	return lines
+}
+
+func signed(k *Keys) []string {
+	if k == nil {
+		return []string{"not at all: the contract has no keys, whoever may write the state branch may change them"}
+	}
+	return []string{"by " + k.Verifier}
 }
 
 func ends(l Limits) []string {

@@ -99,6 +99,7 @@ func (n *node) contract() *Contract {
 		Goal:            n.get("goal").string(),
 		Population:      n.get("population").string(),
 		Specification:   n.get("specification").string(),
+		Keys:            n.get("keys").keys(),
 		Baseline:        n.get("baseline").string(),
 		Harness:         Harness{Paths: n.get("harness", "paths").strings(), Source: n.get("harness", "source").string()},
 		Scope:           n.get("scope").scope(),
@@ -124,6 +125,17 @@ func each[A, B any](list []A, of func(A) B) []B {
 		out = append(out, of(a))
 	}
 	return out
+}
+
+func (n *node) keys() *Keys {
+	if n == nil {
+		return nil
+	}
+	return &Keys{
+		Verifier: n.get("verifier").string(),
+		Judge:    n.get("judge").string(), Execute: n.get("execute").string(),
+		Final: n.get("final").string(), Maintainer: n.get("maintainer").string(),
+	}
 }
 
 func (n *node) scope() Scope {

@@ -304,7 +304,6 @@ var refusals = []struct {
 	{"  attempts: 200\n  wall: 24h\n", "", []string{`35:3 $.limits: want attempts, wall or open_ended: true`}},
 
 	// what a later version brings
-	{"baseline: HEAD", "keys: {verifier: x}", []string{`6:7 $.keys: not available yet`}},
 	{"baseline: HEAD", "gate: {queries: 20}", []string{`6:7 $.gate: not available yet`}},
 	{"mode: batch", "mode: driver", []string{`15:9 $.candidate.mode: "driver" is not available yet, want one of batch, case`}},
 	{"mode: batch", "mode: data", []string{`15:9 $.candidate.mode: "data" is not available yet, want one of batch, case`}},

@@ -137,6 +137,9 @@ func (w *writer) contract(c *Contract) {
 	w.text("goal", c.Goal)
 	w.text("population", c.Population)
 	w.text("specification", c.Specification)
+	if c.Keys != nil {
+		w.object("keys", func() { w.keys(*c.Keys) })
+	}
 	w.text("baseline", c.Baseline)
 	w.object("harness", func() {
 		w.texts("paths", c.Harness.Paths)
@@ -159,6 +162,14 @@ func (w *writer) contract(c *Contract) {
 	w.int("shards", c.Shards)
 	w.list("redact", len(c.Redact), func(i int) { w.text("pattern", c.Redact[i].Pattern.String()) })
 	w.texts("exceptions", c.Exceptions)
+}
+
+func (w *writer) keys(k Keys) {
+	w.text("verifier", k.Verifier)
+	w.text("judge", k.Judge)
+	w.text("execute", k.Execute)
+	w.text("final", k.Final)
+	w.text("maintainer", k.Maintainer)
 }
 
 func (w *writer) scope(s Scope) {
