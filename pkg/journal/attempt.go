@@ -125,7 +125,7 @@ func (r *Run) retry(d *ledger.Retried) error {
 func (r *Run) decide(d *ledger.Decided) error {
 	a := r.Open
 	keep, required := d.Status == ledger.Keep, false
-	tree, incumbent := "", r.incumbent()
+	tree, incumbent := "", r.Best()
 	if keep {
 		incumbent = a.Candidate
 	} else if a.Role == ledger.RoleCandidate {
@@ -153,7 +153,7 @@ func (r *Run) decide(d *ledger.Decided) error {
 // lease checks what the head of every event says: incumbent, candidate, and
 // the lease in force, or the claim that makes a new one.
 func (r *Run) lease(h ledger.Head) error {
-	if want := r.incumbent(); h.Incumbent != want {
+	if want := r.Best(); h.Incumbent != want {
 		return fmt.Errorf("incumbent is %q, want %q", h.Incumbent, want)
 	}
 	if h.Candidate != r.Open.Candidate {
@@ -176,15 +176,6 @@ func (r *Run) lease(h ledger.Head) error {
 	return nil
 }
 
-// incumbent is the commit that a candidate is compared with; the baseline is
-// its own.
-func (r *Run) incumbent() string {
-	if r.Incumbent.Commit == "" {
-		return r.Sealed.Baseline
-	}
-	return r.Incumbent.Commit
-}
-
 // finalize ends the open attempt and moves incumbent and recorded tip.
 func (r *Run) finalize(at time.Time, d *ledger.Finalized) error {
 	a, entry := r.Open, d.Entry
@@ -196,8 +187,11 @@ func (r *Run) finalize(at time.Time, d *ledger.Finalized) error {
 		recorded = *entry.RollbackCommit
 	}
 	if entry.Iteration != a.Iteration || entry.Role != a.Role || entry.Status != a.Decided.Status || entry.Reason != a.Decided.Reason ||
-		entry.Commit != a.Candidate || entry.Incumbent != r.incumbent() || recorded != restore {
+		entry.Commit != a.Candidate || entry.Incumbent != r.Best() || recorded != restore {
 		return fmt.Errorf("the entry is not the one that was decided")
+	}
+	if err := r.project(entry); err != nil {
+		return err
 	}
 	r.Entries = append(r.Entries, entry)
 	r.History = append(r.History, Judged{Time: at, Entry: &entry})

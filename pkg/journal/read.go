@@ -27,7 +27,7 @@ func Read(tag contract.Tag, files map[string][]byte) (*Run, ledger.Chain, error)
 			segments[name] = data
 		case folder == "results":
 			results[name] = data
-		case name != "contract.md" && folder != "logs":
+		case name != "contract.md" && name != "checkpoint" && folder != "logs":
 			return nil, ledger.Chain{}, &ledger.CorruptError{Segment: name, Why: "is no record of a run"}
 		}
 	}

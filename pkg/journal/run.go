@@ -21,6 +21,7 @@ package journal
 
 import (
 	"fmt"
+	"hash"
 	"time"
 
 	"github.com/research-loop/research-loop/pkg/contract"
@@ -128,6 +129,7 @@ type Run struct {
 	below      map[string]string // a commit below a judged tip → the tip
 	rejected   map[string]int    // tree → iteration whose verdict is replayed
 	incumbents map[string]int    // tree of a kept commit → iteration
+	results    hash.Hash         // over the lines of all entries; nil without one
 }
 
 // Fold sums up a journal. An error names the event that cannot follow.

@@ -105,7 +105,7 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 	used, budget, _ := strings.Cut(strings.TrimPrefix(lines[5], "gate "), "/")
 	c.Used, _ = strconv.Atoi(used)
 	c.Budget, _ = strconv.Atoi(budget)
-	return c, same(c.Format, text)
+	return c, unchanged(c.Format, text)
 }
 
 // Format gives the text that is signed. An error names the field that cannot
@@ -149,16 +149,16 @@ func ParseVerdict(text string) (VerdictNote, error) {
 	count, head, _ := strings.Cut(strings.TrimPrefix(lines[5], "journal "), " ")
 	v.Lines, _ = strconv.Atoi(count)
 	v.Head = head
-	return v, same(v.Format, text)
+	return v, unchanged(v.Format, text)
 }
 
-// same refuses a text that would not be written as it stands.
-func same(format func() (string, error), text string) error {
+// unchanged refuses a text that would not be written as it stands.
+func unchanged(format func() (string, error), text string) error {
 	again, err := format()
-	if err == nil && again != text {
-		err = fmt.Errorf("not in the form that this program writes, from byte %d on", differ([]byte(again), []byte(text)))
+	if err != nil {
+		return err
 	}
-	return err
+	return same([]byte(again), []byte(text))
 }
 
 // Checkpoint signs a checkpoint.

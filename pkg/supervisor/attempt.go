@@ -10,9 +10,6 @@ import (
 	"github.com/research-loop/research-loop/pkg/ledger"
 )
 
-// grace is what a lease lasts beyond the worst case of its pass.
-const grace = 10 * time.Minute
-
 // head gives the head of an event of the open attempt.
 func (s *Supervisor) head() ledger.Head {
 	h := ledger.Head{Incumbent: s.incumbent()}
@@ -26,7 +23,7 @@ func (s *Supervisor) head() ledger.Head {
 }
 
 // incumbent is what a candidate is compared with; the baseline is its own.
-func (s *Supervisor) incumbent() string { return s.best() }
+func (s *Supervisor) incumbent() string { return s.Run.Best() }
 
 // leased gives a head with a new claim, over the lease in force if there is one.
 func (s *Supervisor) leased(why string) ledger.Head {
@@ -40,21 +37,9 @@ func (s *Supervisor) leased(why string) ledger.Head {
 	return h
 }
 
-// deadline is the worst case of a pass by contract, and the grace: every arm is
-// built once, and every repetition has its own total for each split and a
-// scorer.
+// deadline is when a lease that is claimed now ends.
 func (s *Supervisor) deadline() time.Time {
-	c := s.Run.Contract
-	splits := time.Duration(1)
-	if c.Counterexamples != "" {
-		splits = 2
-	}
-	const arms, repetitions = 2, 2
-	arm := repetitions * (splits*c.Evaluation.Total + c.Evaluation.Timeout)
-	if c.Candidate.Build != nil {
-		arm += c.Candidate.Build.Timeout
-	}
-	return s.Now().UTC().Add(arms*arm + grace).Truncate(time.Second)
+	return s.Now().UTC().Add(journal.Lasting(s.Run.Contract.Contract)).Truncate(time.Second)
 }
 
 // claim opens an attempt for a commit and records what the audit says of it.
@@ -110,27 +95,20 @@ func (s *Supervisor) retry(step journal.Step) error {
 
 // record appends what execute found.
 func (s *Supervisor) record() error {
-	if err := s.keepLogs(); err != nil {
+	logs, err := s.keepLogs()
+	if err != nil {
 		return err
 	}
-	return s.hold(&ledger.Evaluated{Head: s.head(), Evaluation: s.outcome.Evaluation})
+	return s.hold(&ledger.Evaluated{Head: s.head(), Evaluation: s.outcome.Evaluation, Logs: logs})
 }
 
 // decide appends the decision, before anything moves.
 func (s *Supervisor) decide(step journal.Step) error {
-	a := s.Run.Open
 	head := s.head()
 	if step.TakeOver {
 		head = s.leased(s.world.Gone)
 	}
-	standing := s.Run.Incumbent
-	evidence := decide.Evidence{
-		Contract: s.Run.Contract.Contract, Role: a.Role,
-		Commit: a.Candidate, Incumbent: s.incumbent(), IncumbentTree: standing.Tree,
-		Committed: a.Committed, Evaluation: a.Evaluation,
-		Standing: standing.Measurement, StandingTools: standing.Tools, Lost: step.Reason,
-	}
-	d, err := decide.Decide(evidence)
+	d, err := decide.Decide(s.Run.Evidence(step.Reason))
 	if err != nil {
 		return err
 	}
@@ -140,7 +118,7 @@ func (s *Supervisor) decide(step journal.Step) error {
 
 // finalize appends the attempt's entry.
 func (s *Supervisor) finalize() error {
-	return s.hold(&ledger.Finalized{Entry: s.entry()})
+	return s.hold(&ledger.Finalized{Entry: s.Run.Entry(s.Now().UTC().Truncate(0), s.Level)})
 }
 
 // publish records that the verdict stands where it can be read: the state
@@ -150,62 +128,11 @@ func (s *Supervisor) publish(commit string) error {
 	if !ok {
 		return fmt.Errorf("%.12s has no verdict", commit)
 	}
-	return s.hold(&ledger.Published{Commit: commit, Verdict: v.Status, Where: []string{}})
-}
-
-// entry is the projection of the attempt that goes into the results.
-func (s *Supervisor) entry() ledger.Entry {
-	a, c := s.Run.Open, s.Run.Contract
-	d := a.Decided
-	e := ledger.Entry{
-		Iteration: a.Iteration, Role: a.Role, Commit: a.Candidate, Incumbent: d.Incumbent,
-		StartedAt: a.StartedAt, EndedAt: s.Now().UTC().Truncate(0), Contract: string(c.Digest),
-		Status: d.Status, Reason: d.Reason, PrimaryMetric: c.Metric.Name, Aggregation: "one launch",
-		Hypothesis: a.Committed.Trailers.Hypothesis, ChangeSummary: a.Committed.Summary,
-		LeakageAudit:    ledger.LeakageAudit{Verdict: a.Committed.Audit.Verdict, Classes: a.Committed.Audit.Classes},
-		Counterexamples: d.Counterexamples, Constraints: d.Constraints, Failure: d.Failure,
-		Level: s.Level, Exceptions: append([]string{}, c.Exceptions...),
+	note, err := s.note(commit)
+	if err != nil {
+		return err
 	}
-	e.DurationSeconds = e.EndedAt.Sub(e.StartedAt).Seconds()
-	if a.RolledBack != nil {
-		e.RollbackCommit = &a.RolledBack.Commit
-	}
-	if v, ok := d.Metrics[c.Metric.Name]; ok {
-		e.PrimaryValue, e.SplitMetrics.Development = &v, &v
-		e.Secondary = map[string]float64{}
-		for _, m := range c.Secondary {
-			e.Secondary[m.Name] = d.Metrics[m.Name]
-		}
-	}
-	e.Repetitions = repetitions(a.Evaluation, c.Metric.Name)
-	return e
-}
-
-// repetitions lists every measurement of an evaluation.
-func repetitions(ev *ledger.Evaluation, metric string) []ledger.Repetition {
-	if ev == nil {
-		return nil
-	}
-	var out []ledger.Repetition
-	for _, m := range ev.Measurements {
-		r := ledger.Repetition{
-			PairID: m.Repetition, Arm: m.Arm, Phase: "deterministic", Commit: m.Commit,
-			Metrics: m.Metrics, Failure: m.Failure,
-		}
-		if v, ok := m.Metrics[metric]; ok {
-			r.Primary = &v
-		}
-		for _, l := range ev.Launches {
-			if l.Kind == ledger.Measure && l.Arm == m.Arm && l.Repetition == m.Repetition {
-				r.Duration += l.WallSeconds
-				if r.Log == nil && l.Log != "" {
-					r.Log = &l.Log
-				}
-			}
-		}
-		out = append(out, r)
-	}
-	return out
+	return s.hold(&ledger.Published{Commit: commit, Verdict: v.Status, Note: note, Where: []string{}})
 }
 
 // trailers translates what the audit read from a message.

@@ -60,8 +60,15 @@ type Supervisor struct {
 	Say func(journal.Step, *journal.Run)
 	// Probed is what the sandbox was found to enforce; recorded once a run.
 	Probed ledger.Probed
-	// Level and Exceptions stand in every entry.
+	// Level stands in every entry.
 	Level string
+	// Signer signs the records of a run whose contract has keys. Whoever only
+	// reads needs none.
+	Signer *ledger.Signer
+	// Trunk is the name of the default branch, "" to ask the remote for it.
+	Trunk string
+	// Seen are folders that may keep a checkpoint of the run beside Folder.
+	Seen []string
 
 	records
 	lease   string
@@ -96,6 +103,9 @@ const maxRaces = 100
 // *HaltedError. Every other error is operational: calling again may help.
 func (s *Supervisor) Reconcile(ctx context.Context) (journal.Step, error) {
 	if err := s.reload(ctx); err != nil {
+		return journal.Step{}, err
+	}
+	if err := s.mayWrite(s.Run.Contract.Contract); err != nil {
 		return journal.Step{}, err
 	}
 	for races := 0; ; {
@@ -170,17 +180,9 @@ func (s *Supervisor) do(ctx context.Context, step journal.Step) error {
 	case journal.Stop:
 		return s.hold(&ledger.Closing{Reason: step.Reason, By: "contract"})
 	case journal.Close:
-		return s.hold(&ledger.Closed{Reason: step.Reason, Best: s.best()})
+		return s.hold(&ledger.Closed{Reason: step.Reason, Best: s.Run.Best()})
 	}
 	return fmt.Errorf("step %q is not known", step.Do)
-}
-
-// best is the last kept commit, the baseline where nothing was kept.
-func (s *Supervisor) best() string {
-	if s.Run.Incumbent.Commit == "" {
-		return s.Run.Sealed.Baseline
-	}
-	return s.Run.Incumbent.Commit
 }
 
 // RequestClose records that the run shall close. It is an intent: it may be
@@ -211,6 +213,9 @@ func (s *Supervisor) Authorise(ctx context.Context, reason, by string) error {
 func (s *Supervisor) intend(ctx context.Context, event func() (ledger.Data, error)) error {
 	for races := 0; ; races++ {
 		if err := s.reload(ctx); err != nil {
+			return err
+		}
+		if err := s.mayWrite(s.Run.Contract.Contract); err != nil {
 			return err
 		}
 		data, err := event()
