@@ -51,13 +51,13 @@ func (e *Env) draft(cmd *cobra.Command) error {
 	for _, entry := range entries {
 		files = append(files, entry.Path)
 	}
-	path := filepath.Join(work.Top(), filepath.FromSlash(supervisor.DraftPath))
+	path := filepath.Join(work.Top(), filepath.FromSlash(contract.DraftPath))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return &verdictError{exitDecision, supervisor.DraftPath + " exists and is left as it is", "edit it, or delete it and run research-loop init again"}
+		return &verdictError{exitDecision, contract.DraftPath + " exists and is left as it is", "edit it, or delete it and run research-loop init again"}
 	} else if err != nil {
 		return err
 	}
@@ -66,9 +66,9 @@ func (e *Env) draft(cmd *cobra.Command) error {
 		return err
 	}
 	if wantsJSON(cmd) {
-		return e.json("init", map[string]any{"path": supervisor.DraftPath})
+		return e.json("init", map[string]any{"path": contract.DraftPath})
 	}
-	fmt.Fprintln(e.Stdout, supervisor.DraftPath)
+	fmt.Fprintln(e.Stdout, contract.DraftPath)
 	e.say("next: confirm every value behind %s and delete the mark, commit it to the default branch, push, then research-loop start TAG", contract.Inferred)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/sandbox"
 	"github.com/research-loop/research-loop/pkg/supervisor"
+	"github.com/research-loop/research-loop/pkg/verify"
 )
 
 // The exit codes.
@@ -90,12 +91,17 @@ func classifyPerson(err error) (int, string) {
 		noRun   *supervisor.NoRunError
 		noRepo  *repo.NotRepository
 		missing *evaluate.MissingTool
+		key     *supervisor.KeyError
 	)
 	switch {
 	case errors.As(err, &verdict):
 		return verdict.code, verdict.fix
 	case errors.As(err, &usage):
 		return exitUsage, "research-loop --help"
+	case errors.As(err, &key) && key.Missing:
+		return exitAuth, "set " + judgeKeys + ", or name the file that keygen wrote with --keys FILE"
+	case errors.As(err, &key):
+		return exitUsage, "use the keys whose public halves stand in " + contract.DraftPath
 	case errors.As(err, &faults):
 		return exitUsage, "correct " + faults.File + ", commit and push it"
 	case errors.As(err, &dirty):
@@ -125,10 +131,13 @@ func classifyMachine(err error) (int, string) {
 		incumbent *decide.IncumbentError
 		remote    *repo.RemoteError
 		lost      *repo.LostRace
+		breach    *verify.BreachError
 	)
 	switch {
 	case errors.As(err, &halted):
 		return exitIntegrity, "look at it, then: research-loop reconcile " + halted.Tag + " --authorise '<reason>'"
+	case errors.As(err, &breach):
+		return exitIntegrity, "believe nothing of this run until a person has looked: research-loop verify names every record that is wrong"
 	case errors.As(err, &seal), errors.As(err, &corrupt):
 		return exitIntegrity, "a person must look: compare with an earlier commit of the state branch, put nothing right by hand"
 	case errors.As(err, &integrity):

@@ -64,7 +64,8 @@ func (e *Env) showStatus(cmd *cobra.Command, sup *supervisor.Supervisor) error {
 	run := sup.Run
 	out := map[string]any{
 		"tag": run.Tag, "contract_sha256": run.Contract.Digest, "level": run.Contract.Facts.Level,
-		"open": run.Opened != nil && run.Closed == nil, "closed": run.Closed, "halted": run.Halted,
+		"signed": run.Contract.Keys != nil,
+		"open":   run.Opened != nil && run.Closed == nil, "closed": run.Closed, "halted": run.Halted,
 		"branch": journal.RunBranch(sup.Tag), "recorded_tip": run.Tip,
 		"incumbent_commit": run.Incumbent.Commit, "attempts": len(run.Candidates()),
 		"claim": report.Claim(run), "next": step.Do, "reason": step.Reason,
@@ -75,7 +76,7 @@ func (e *Env) showStatus(cmd *cobra.Command, sup *supervisor.Supervisor) error {
 func logCommand(env *Env) *cobra.Command {
 	return env.about("log [TAG]", "What was tried, with verdicts",
 		func(cmd *cobra.Command, s *session, tag contract.Tag) error {
-			run, err := s.read(tag)
+			run, err := s.read(cmd.Context(), tag)
 			if err != nil {
 				return err
 			}
@@ -100,7 +101,7 @@ func superseded(run *journal.Run) []*ledger.Superseded {
 func reportCommand(env *Env) *cobra.Command {
 	cmd := env.about("report [TAG]", "The report of a run, for a terminal or as Markdown",
 		func(cmd *cobra.Command, s *session, tag contract.Tag) error {
-			run, err := s.read(tag)
+			run, err := s.read(cmd.Context(), tag)
 			if err != nil {
 				return err
 			}
@@ -206,7 +207,7 @@ func (s *session) commit(tag contract.Tag, args []string) (string, error) {
 // verdict prints the verdict of a commit if there is one. The error carries
 // the exit code of every verdict but keep.
 func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (bool, error) {
-	run, err := s.read(tag)
+	run, err := s.read(cmd.Context(), tag)
 	if err != nil {
 		return false, err
 	}

@@ -39,6 +39,7 @@ was interrupted.`,
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error { return env.start(cmd, args[0]) }),
 	}
 	remoteFlag(cmd)
+	keysFlag(cmd)
 	cmd.Flags().String("confirm", "", "the digest that start printed")
 	cmd.Flags().String("worktree", "", "make a clean work tree of the run branch in this new folder")
 	return cmd
@@ -67,6 +68,9 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 		return err
 	}
 	defer box.Close()
+	if s.signer, err = e.signer(cmd, plan.Contract); err != nil {
+		return err
+	}
 	sup := s.supervisor(tag, box, probed)
 	confirm, _ := cmd.Flags().GetString("confirm")
 	if err := sup.Seal(cmd.Context(), plan, func(p *supervisor.Plan) (supervisor.Confirmation, error) {
@@ -272,6 +276,7 @@ func reconcileCommand(env *Env) *cobra.Command {
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error { return env.reconcileRun(cmd, args) }),
 	}
 	remoteFlag(cmd)
+	keysFlag(cmd)
 	cmd.Flags().String("authorise", "", "let a halted run go on; the reason is recorded")
 	cmd.Flags().Duration("watch", 0, "look again after this time, until the run is closed")
 	return cmd
@@ -322,6 +327,7 @@ func closeCommand(env *Env) *cobra.Command {
 		}),
 	}
 	remoteFlag(cmd)
+	keysFlag(cmd)
 	cmd.Flags().String("reason", "closed by the maintainer", "why; it is recorded")
 	return cmd
 }
@@ -352,7 +358,11 @@ func (e *Env) supervise(cmd *cobra.Command, args []string, do func(*session, *su
 	if err != nil {
 		return err
 	}
-	if _, err := s.read(tag); err != nil {
+	run, err := s.read(cmd.Context(), tag)
+	if err != nil {
+		return err
+	}
+	if s.signer, err = e.signer(cmd, run.Contract.Contract); err != nil {
 		return err
 	}
 	box, probed, err := s.confine()

@@ -20,6 +20,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/sandbox"
 	"github.com/research-loop/research-loop/pkg/supervisor"
+	"github.com/research-loop/research-loop/pkg/verify"
 )
 
 // session is what a command about a run has opened: the person's repository,
@@ -31,6 +32,8 @@ type session struct {
 	name   string     // the remote's name in work, "" for a URL
 	home   string     // what this tool keeps for this remote
 	clone  *repo.Clone
+	trunk  string         // the default branch, "" until it was asked for
+	signer *ledger.Signer // nil where no key was given
 }
 
 // remoteFlag adds --remote to a command.
@@ -190,10 +193,14 @@ func parseTag(name string) (contract.Tag, error) {
 
 // supervisor builds the supervisor of a run on this machine.
 func (s *session) supervisor(tag contract.Tag, l evaluate.Launcher, probed ledger.Probed) *supervisor.Supervisor {
+	var seen []string
+	if s.work != nil && s.work.Top() != "" {
+		seen = []string{verify.MirrorOf(s.work.Top(), tag)}
+	}
 	return &supervisor.Supervisor{
 		Clone: s.clone, Launcher: l, Tag: tag, Folder: s.folder(tag),
 		Holder: supervisor.ThisProcess(), Alive: supervisor.Alive, Now: s.env.Now,
-		Probed: probed, Level: level,
+		Probed: probed, Level: level, Signer: s.signer, Trunk: s.trunk, Seen: seen,
 	}
 }
 
@@ -216,13 +223,24 @@ func (s *session) confine() (*sandbox.Sandbox, ledger.Probed, error) {
 }
 
 // read reads a run's records without changing anything.
-func (s *session) read(tag contract.Tag) (*journal.Run, error) {
-	head, ok := s.clone.Branch(journal.StateBranch(tag))
-	if !ok {
-		return nil, &supervisor.NoRunError{Tag: string(tag), Remote: s.remote}
+func (s *session) read(ctx context.Context, tag contract.Tag) (*journal.Run, error) {
+	src, err := s.source(ctx, tag)
+	if err != nil {
+		return nil, err
 	}
-	run, _, _, err := supervisor.ReadRecords(s.clone, tag, head)
-	return run, err
+	records, err := verify.Read(src)
+	if err != nil {
+		return nil, err
+	}
+	return records.Run, nil
+}
+
+// source says where the records of a run are and what they are judged by.
+func (s *session) source(ctx context.Context, tag contract.Tag) (verify.Source, error) {
+	sup := s.supervisor(tag, nil, ledger.Probed{})
+	src, err := sup.Source(ctx)
+	s.trunk = sup.Trunk
+	return src, err
 }
 
 // rfc prints a time for people and machines.

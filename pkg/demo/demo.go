@@ -165,7 +165,7 @@ func (d *demo) unpack() error {
 		}
 		name := strings.TrimPrefix(path, "task/")
 		if name == "contract.yml" {
-			name = supervisor.DraftPath
+			name = contract.DraftPath
 		}
 		return d.write(name, string(data))
 	})

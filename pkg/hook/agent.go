@@ -177,7 +177,7 @@ func openRuns(ctx context.Context, dir string) (work *repo.Work, open []*contrac
 		return nil, nil, errors.Join(err, work.Close())
 	}
 	for ref, head := range refs {
-		_, rest, _ := strings.Cut(strings.TrimPrefix(ref, "refs/remotes/"), "/")
+		remote, rest, _ := strings.Cut(strings.TrimPrefix(ref, "refs/remotes/"), "/")
 		name, ok := strings.CutPrefix(rest, journal.StateBranch(""))
 		if !ok {
 			continue
@@ -186,7 +186,7 @@ func openRuns(ctx context.Context, dir string) (work *repo.Work, open []*contrac
 		if err != nil {
 			continue // a branch of that name, but of no run
 		}
-		s, err := fromRecords(work, tag, ref, head)
+		s, err := fromRecords(work, tag, remote, head)
 		if err != nil {
 			return nil, nil, errors.Join(err, work.Close())
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/research-loop/research-loop/pkg/audit"
+	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/repo"
 )
 
@@ -78,7 +79,7 @@ func standingByHand(work *repo.Work, base string) (*standing, error) {
 	}
 	s, err := fromDraft(work, base, base)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &cureError{fmt.Errorf("there is no %s at %.12s", draft, base), "research-loop init"}
+		return nil, &cureError{fmt.Errorf("there is no %s at %.12s", contract.DraftPath, base), "research-loop init"}
 	}
 	return s, err
 }

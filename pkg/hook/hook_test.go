@@ -222,7 +222,7 @@ func appendRecords(ctx context.Context, clone *repo.Clone, tag contract.Tag, eve
 	var data ledger.Data
 	switch event {
 	case "sealed":
-		draft := []byte(baseline()[draft])
+		draft := []byte(baseline()[contract.DraftPath])
 		c, err := contract.Parse("contract.yml", draft)
 		if err != nil {
 			return err

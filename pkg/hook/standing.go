@@ -10,12 +10,11 @@ import (
 	"github.com/research-loop/research-loop/pkg/audit"
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/supervisor"
+	"github.com/research-loop/research-loop/pkg/verify"
 )
-
-// draft is where the contract of runs to come stands on the default branch.
-const draft = ".research-loop/contract.yml"
 
 // standing is what a candidate of one run is audited against.
 type standing struct {
@@ -41,7 +40,7 @@ func standingOf(work *repo.Work, args []string, name string) (*standing, error) 
 	for _, remote := range remotes {
 		ref := tracking(remote) + journal.StateBranch(tag)
 		if head, ok := work.Ref(ref); ok {
-			return fromRecords(work, tag, ref, head)
+			return fromRecords(work, tag, remote, head)
 		}
 	}
 	shown := shownRemote(args[0])
@@ -102,25 +101,17 @@ func defaultBranch(work *repo.Work, remote string) (ref, head string, ok bool) {
 }
 
 // fromRecords reads the run from the commit that its state branch is at.
-func fromRecords(work *repo.Work, tag contract.Tag, ref, head string) (*standing, error) {
-	entries, err := work.Tree(head)
+func fromRecords(work *repo.Work, tag contract.Tag, remote, head string) (*standing, error) {
+	ref := tracking(remote) + journal.StateBranch(tag)
+	src, err := sourceOf(work, tag, remote, head)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
-	for _, e := range entries {
-		name, ok := strings.CutPrefix(e.Path, journal.Folder(tag))
-		if !ok || strings.HasPrefix(name, "logs/") {
-			continue
-		}
-		if files[name], err = work.Blob(e.ID); err != nil {
-			return nil, err
-		}
-	}
-	run, _, err := journal.Read(tag, files)
+	records, err := verify.Read(src)
 	if err != nil {
 		return nil, fmt.Errorf("the records at %s are damaged: %w", ref, err)
 	}
+	run := records.Run
 	s := &standing{contract: run.Contract.Contract, run: run, source: fmt.Sprintf("the sealed contract and the records at %s (%.12s)", ref, head),
 		pinned: run.Sealed.Pinned, baseline: run.Sealed.Baseline, incumbent: run.Incumbent.Commit, tip: run.Tip}
 	if s.incumbent == "" {
@@ -132,13 +123,32 @@ func fromRecords(work *repo.Work, tag contract.Tag, ref, head string) (*standing
 	return s, nil
 }
 
+// sourceOf says by what the records at head are judged: the default branch of
+// the same remote, its address, and the checkpoint in the mirror.
+func sourceOf(work *repo.Work, tag contract.Tag, remote, head string) (verify.Source, error) {
+	_, trunk, ok := defaultBranch(work, remote)
+	if !ok {
+		return verify.Source{}, &cureError{fmt.Errorf("this clone does not know the default branch of %s, where the contract of run %s stands", remote, tag), "git fetch " + remote + ", then git remote set-head " + remote + " --auto"}
+	}
+	url, err := work.RemoteURL(remote)
+	if err != nil {
+		return verify.Source{}, err
+	}
+	origin, err := ledger.Origin(url, string(tag))
+	if err != nil {
+		return verify.Source{}, err
+	}
+	anchor, err := verify.AnchorIn(verify.MirrorOf(work.Top(), tag))
+	return verify.Source{Objects: work, Tag: tag, Origin: origin, State: head, Default: trunk, Anchors: []verify.Anchor{anchor}}, err
+}
+
 // fromDraft reads the contract that stands on the default branch.
 func fromDraft(work *repo.Work, ref, head string) (*standing, error) {
-	data, err := work.File(head, draft)
+	data, err := work.File(head, contract.DraftPath)
 	if err != nil {
 		return nil, err
 	}
-	c, err := contract.Parse(ref+":"+draft, data)
+	c, err := contract.Parse(ref+":"+contract.DraftPath, data)
 	if err != nil {
 		return nil, err
 	}

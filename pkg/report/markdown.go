@@ -73,6 +73,7 @@ func facts(r *journal.Run) [][2]string {
 		{"level", c.Facts.Level + ": the supervisor ran on a machine of the author's; it protects against candidate code, not against an author with the same account"},
 		{"branch", fmt.Sprintf("%s, judged up to %s", journal.RunBranch(contract.Tag(r.Tag)), r.Tip)},
 		{"records", fmt.Sprintf("%s, %s", journal.StateBranch(contract.Tag(r.Tag)), journal.Folder(contract.Tag(r.Tag)))},
+		{"signatures", signatures(r)},
 		{"sealed", r.SealedAt.Format(time.RFC3339)},
 	}
 	if len(r.Entries) > 0 {
@@ -89,6 +90,14 @@ func facts(r *journal.Run) [][2]string {
 		out = append(out, [2]string{"exceptions", strings.Join(c.Exceptions, ", ")})
 	}
 	return append(out, [2]string{"remaining uncertainty", "no sealed gate and no final test: the gain is shown on cases that the author could see"})
+}
+
+// signatures says who vouches for the records.
+func signatures(r *journal.Run) string {
+	if r.Contract.Keys == nil {
+		return "none: the contract has no keys, whoever may write the state branch may change the records"
+	}
+	return "every record is signed by " + r.Contract.Keys.Verifier
 }
 
 // list is a titled list of a report.

@@ -33,7 +33,7 @@ func Status(w io.Writer, r *journal.Run, step journal.Step, color bool) {
 	p := palette(color)
 	fmt.Fprintf(w, "run %s: %s\n", r.Tag, phase(r))
 	fmt.Fprintf(w, "goal       %s\n", cut(Line(r.Contract.Goal), 100))
-	fmt.Fprintf(w, "contract   %s (level %s)\n", r.Contract.Digest, r.Contract.Facts.Level)
+	fmt.Fprintf(w, "contract   %s (level %s, %s)\n", r.Contract.Digest, r.Contract.Facts.Level, signed(r))
 	if len(r.Entries) > 0 {
 		fmt.Fprintf(w, "baseline   %.12s  %s\n", r.Entries[0].Commit, value(r.Entries[0]))
 	}
@@ -48,6 +48,14 @@ func Status(w io.Writer, r *journal.Run, step journal.Step, color bool) {
 	}
 	fmt.Fprintf(w, "claim      %s\n", Claim(r))
 	fmt.Fprintf(w, "next       %s\n", next(r, step))
+}
+
+// signed says whether anybody can tell the records from others.
+func signed(r *journal.Run) string {
+	if r.Contract.Keys == nil {
+		return "unsigned"
+	}
+	return "signed"
 }
 
 // phase says in a word or two where the run stands.

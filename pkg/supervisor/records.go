@@ -10,12 +10,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
-	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/verify"
 )
 
 // records is the state branch as it was read, and what is held back for it.
@@ -38,45 +37,22 @@ func (e *NoRunError) Error() string {
 	return fmt.Sprintf("no run %s in %s: there is no branch %s", e.Tag, e.Remote, journal.StateBranch(contract.Tag(e.Tag)))
 }
 
-// ReadRecords reads a run from a state branch's commit.
-func ReadRecords(clone *repo.Clone, tag contract.Tag, head string) (*journal.Run, ledger.Chain, map[string][]byte, error) {
-	entries, err := clone.Tree(head)
-	if err != nil {
-		return nil, ledger.Chain{}, nil, err
-	}
-	files := map[string][]byte{}
-	for _, e := range entries {
-		name, ok := strings.CutPrefix(e.Path, journal.Folder(tag))
-		if !ok || e.Mode != "100644" {
-			return nil, ledger.Chain{}, nil, &ledger.CorruptError{Segment: e.Path, Why: "does not belong on " + journal.StateBranch(tag)}
-		}
-		if strings.HasPrefix(name, "logs/") {
-			continue
-		}
-		if files[name], err = clone.Blob(e.ID); err != nil {
-			return nil, ledger.Chain{}, nil, err
-		}
-	}
-	run, chain, err := journal.Read(tag, files)
-	return run, chain, files, err
-}
-
 // reload fetches and reads the records anew; what was held back is dropped.
 func (s *Supervisor) reload(ctx context.Context) error {
 	if err := s.Clone.Fetch(ctx); err != nil {
 		return err
 	}
 	s.fresh = false
-	head, ok := s.Clone.Branch(journal.StateBranch(s.Tag))
-	if !ok {
-		return &NoRunError{Tag: string(s.Tag), Remote: s.Clone.Remote()}
-	}
-	run, chain, files, err := ReadRecords(s.Clone, s.Tag, head)
+	src, err := s.Source(ctx)
 	if err != nil {
 		return err
 	}
-	s.records = records{Run: run, Head: head, chain: chain, base: files, changed: map[string][]byte{}}
-	return nil
+	r, err := verify.Read(src)
+	if err != nil {
+		return err
+	}
+	s.records = records{Run: r.Run, Head: src.State, chain: r.Chain, base: r.Files, changed: map[string][]byte{}}
+	return s.remember()
 }
 
 // hold appends events to the records in memory; flush makes them durable.
@@ -128,6 +104,9 @@ func (s *Supervisor) flush(ctx context.Context) error {
 	for name, data := range s.changed {
 		put[journal.Folder(s.Tag)+name] = data
 	}
+	if err := s.sign(put); err != nil {
+		return err
+	}
 	last := s.chain.Events[len(s.chain.Events)-1]
 	message := fmt.Sprintf("%s: %s of iteration %d\n", s.Tag, last.Data.Kind(), last.Iteration)
 	id, err := s.commitRecords(ctx, s.Head, put, message)
@@ -136,7 +115,7 @@ func (s *Supervisor) flush(ctx context.Context) error {
 	}
 	maps.Copy(s.base, s.changed)
 	s.Head, s.events, s.changed = id, 0, map[string][]byte{}
-	return nil
+	return s.remember()
 }
 
 // commitRecords puts files on the state branch on top of parent; "" makes the branch.
@@ -157,25 +136,27 @@ func (s *Supervisor) commitRecords(ctx context.Context, parent string, put map[s
 }
 
 // keepLogs adds the logs of a pass to what is held back, and writes them whole
-// to the run folder.
-func (s *Supervisor) keepLogs() error {
+// to the run folder. It gives the hash of each file as it is stored.
+func (s *Supervisor) keepLogs() (map[string]string, error) {
+	kept := map[string]string{}
 	for _, log := range s.outcome.Logs {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
 		if _, err := w.Write(log.Data); err != nil {
-			return err
+			return nil, err
 		}
 		if err := w.Close(); err != nil {
-			return err
+			return nil, err
 		}
 		s.changed["logs/"+log.Name+".gz"] = packed.Bytes()
+		kept[log.Name+".gz"] = ledger.Hash(packed.Bytes())
 		path := filepath.Join(s.Folder, "logs", filepath.FromSlash(log.Name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
+			return nil, err
 		}
 		if err := os.WriteFile(path, log.Data, 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return kept, nil
 }

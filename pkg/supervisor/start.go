@@ -17,10 +17,8 @@ import (
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/verify"
 )
-
-// DraftPath is where a contract is drafted, on the default branch.
-const DraftPath = ".research-loop/contract.yml"
 
 // Plan is a contract with everything that start found out, ready to be sealed.
 type Plan struct {
@@ -57,13 +55,13 @@ func NewPlan(clone *repo.Clone, branch string, tag contract.Tag, level, tool str
 	if !ok {
 		return nil, &RefusedError{What: branch, Why: "the default branch has no commit", Fix: "commit the project and push it"}
 	}
-	draft, err := clone.File(pinned, DraftPath)
+	draft, err := clone.File(pinned, contract.DraftPath)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &RefusedError{What: DraftPath, Why: "is not on " + branch, Fix: "research-loop init, then commit and push it"}
+		return nil, &RefusedError{What: contract.DraftPath, Why: "is not on " + branch, Fix: "research-loop init, then commit and push it"}
 	} else if err != nil {
 		return nil, err
 	}
-	c, err := contract.Parse(DraftPath, draft)
+	c, err := contract.Parse(contract.DraftPath, draft)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +106,7 @@ func (p *Plan) files(clone *repo.Clone) error {
 		paths = append(paths, e.Path)
 	}
 	if faults := p.Contract.CheckPaths(paths); len(faults) > 0 {
-		return contract.Locate(DraftPath, p.draft, faults)
+		return contract.Locate(contract.DraftPath, p.draft, faults)
 	}
 	for _, e := range entries {
 		frozen, readable := p.Contract.Frozen(e.Path), p.Contract.Readable(e.Path)
@@ -178,8 +176,11 @@ type Confirmation struct{ By, How string }
 // confirm is asked only where the run does not exist yet: started twice with
 // the same contract, a run goes on. Another contract is an *InUseError.
 func (s *Supervisor) Seal(ctx context.Context, p *Plan, confirm func(*Plan) (Confirmation, error)) error {
-	if head, ok := s.Clone.Branch(journal.StateBranch(s.Tag)); ok {
-		return s.same(head, p)
+	if err := s.mayWrite(p.Contract); err != nil {
+		return err
+	}
+	if _, ok := s.Clone.Branch(journal.StateBranch(s.Tag)); ok {
+		return s.same(ctx, p)
 	}
 	if id, ok := s.Clone.Branch(journal.RunBranch(s.Tag)); ok {
 		return &InUseError{string(s.Tag), fmt.Sprintf("branch %s exists at %.12s, and no run made it", journal.RunBranch(s.Tag), id)}
@@ -198,15 +199,7 @@ func (s *Supervisor) Seal(ctx context.Context, p *Plan, confirm func(*Plan) (Con
 		Contract: string(contract.Sum(text)), Baseline: p.Facts.Baseline, Tree: tree.Tree,
 		Pinned: p.Facts.Pinned, Tool: p.Facts.Tool,
 	}}
-	_, line, err := ledger.Chain{}.Append(first)
-	if err != nil {
-		return err
-	}
-	folder := journal.Folder(s.Tag)
-	_, err = s.commitRecords(ctx, "", map[string][]byte{
-		folder + "contract.md":     text,
-		folder + ledger.Segment(0): line,
-	}, string(s.Tag)+": sealed\n")
+	err = s.begin(ctx, text, first)
 	var lost *repo.LostRace
 	if !errors.As(err, &lost) {
 		return err
@@ -215,16 +208,44 @@ func (s *Supervisor) Seal(ctx context.Context, p *Plan, confirm func(*Plan) (Con
 	if err := s.Clone.Fetch(ctx); err != nil {
 		return err
 	}
-	head, _ := s.Clone.Branch(journal.StateBranch(s.Tag))
-	return s.same(head, p)
+	return s.same(ctx, p)
 }
 
-// same checks that the run at head was sealed from the same contract.
-func (s *Supervisor) same(head string, p *Plan) error {
-	run, _, _, err := ReadRecords(s.Clone, s.Tag, head)
+// begin makes the state branch, of a sealed contract and the first event.
+func (s *Supervisor) begin(ctx context.Context, text []byte, first ledger.Event) error {
+	sealed, err := contract.Open(text, "")
 	if err != nil {
 		return err
 	}
+	chain, line, err := ledger.Chain{}.Append(first)
+	if err != nil {
+		return err
+	}
+	run, err := journal.Fold(sealed, chain.Events)
+	if err != nil {
+		return err
+	}
+	s.records = records{Run: run, chain: chain, changed: map[string][]byte{}}
+	folder := journal.Folder(s.Tag)
+	put := map[string][]byte{folder + "contract.md": text, folder + ledger.Segment(0): line}
+	if err := s.sign(put); err != nil {
+		return err
+	}
+	_, err = s.commitRecords(ctx, "", put, string(s.Tag)+": sealed\n")
+	return err
+}
+
+// same checks that the run that exists was sealed from the same contract.
+func (s *Supervisor) same(ctx context.Context, p *Plan) error {
+	src, err := s.Source(ctx)
+	if err != nil {
+		return err
+	}
+	records, err := verify.Read(src)
+	if err != nil {
+		return err
+	}
+	run := records.Run
 	f := run.Contract.Facts
 	pinned := p.Facts
 	pinned.Pinned, pinned.Baseline, pinned.Tool, pinned.Level = f.Pinned, f.Baseline, f.Tool, f.Level
@@ -233,7 +254,7 @@ func (s *Supervisor) same(head string, p *Plan) error {
 	}
 	was := contract.Facts{Tag: f.Tag, Baseline: f.Baseline, Pinned: f.Pinned, Frozen: f.Frozen, Readable: f.Readable, Splits: f.Splits, Level: f.Level, Probe: f.Probe, Tool: f.Tool}
 	pinned.Probe = f.Probe
-	draft, err := s.Clone.File(f.Pinned, DraftPath)
+	draft, err := s.Clone.File(f.Pinned, contract.DraftPath)
 	if err != nil {
 		return err
 	}

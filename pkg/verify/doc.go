@@ -1,0 +1,2 @@
+// Package verify derives a run's records again, from git alone.
+package verify
