@@ -73,7 +73,7 @@ func newWorld(t *testing.T) *world {
 	w.git(w.dir, "init", "--quiet", "--bare", "--initial-branch=main", "origin.git")
 	w.git(w.dir, "clone", "--quiet", "origin.git", "author")
 	w.commit("baseline", map[string]string{
-		contract.DraftPath:               draft,
+		contract.DraftPath:                 draft,
 		"solver/run.sh":                    "read w\necho \"$w\"\n",
 		"evaluation/score.sh":              scorer,
 		"evaluation/development/inputs/a":  "tok\n",
