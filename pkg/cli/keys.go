@@ -12,10 +12,10 @@ import (
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/supervisor"
+	"github.com/research-loop/research-loop/pkg/vault"
 )
 
-// judgeKeys is the variable that holds what the judge keeps secret: the signing
-// key on its first line.
+// judgeKeys is the variable that holds what the judge keeps secret: see vault.ParseJudge.
 const judgeKeys = "RESEARCH_LOOP_JUDGE"
 
 // keysFlag adds --keys to a command that signs.
@@ -34,17 +34,25 @@ func (e *Env) signer(cmd *cobra.Command, c *contract.Contract) (*ledger.Signer, 
 	if err != nil {
 		return nil, err
 	}
-	first, _, _ := strings.Cut(text, "\n")
-	first = strings.TrimSpace(first)
-	if first == "" {
-		return nil, &supervisor.KeyError{Missing: true, Why: "the contract has keys, and there is no signing key in " + place}
+	if strings.TrimSpace(text) == "" {
+		return nil, &supervisor.KeyError{Missing: true, Why: "the contract has keys, and there are none in " + place}
 	}
-	s, err := ledger.ParseSigner(first)
+	judge, err := vault.ParseJudge(text)
 	if err != nil {
-		return nil, &supervisor.KeyError{Why: "the first line of " + place + ": " + err.Error()}
+		return nil, &supervisor.KeyError{Why: place + ": " + err.Error()}
 	}
-	if s.Verifier() != c.Keys.Verifier {
-		return nil, &supervisor.KeyError{Why: fmt.Sprintf("the signing key in %s belongs to %s, the contract's verifier is %s", place, s.Verifier(), c.Keys.Verifier)}
+	verifier, err := ledger.ParseVerifier(c.Keys.Verifier)
+	if err != nil {
+		return nil, err
+	}
+	s, err := ledger.NewSigner(verifier.Name(), judge.Seed())
+	switch {
+	case err != nil:
+		return nil, err
+	case s.Verifier().String() != c.Keys.Verifier:
+		return nil, &supervisor.KeyError{Why: fmt.Sprintf("the signing key in %s is that of %s, the contract's verifier is %s", place, s.Verifier(), c.Keys.Verifier)}
+	case c.Keys.Judge != "" && judge.Recipient().String() != c.Keys.Judge:
+		return nil, &supervisor.KeyError{Why: fmt.Sprintf("the age identity in %s is that of %s, the contract's judge is %s", place, judge.Recipient(), c.Keys.Judge)}
 	}
 	return s, nil
 }

@@ -414,7 +414,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("hooks/README.md does not have %q", line)
 		}
 	}
-	for _, name := range []string{earlierName, journal.RunBranch("*"), journal.StateBranch("*"), draft} {
+	for _, name := range []string{earlierName, journal.RunBranch("*"), journal.StateBranch("*"), contract.DraftPath} {
 		if !strings.Contains(string(page), name) {
 			t.Errorf("hooks/README.md does not name %s", name)
 		}

@@ -13,8 +13,8 @@ import (
 
 // Signer signs the notes of a run. It holds the secret and never prints it.
 type Signer struct {
-	note     note.Signer
-	verifier string
+	key    func() ed25519.PrivateKey // behind a function, which no verb of fmt looks into
+	public *Verifier
 }
 
 // NewSigner makes a signer of a name, without white space and plus signs, and
@@ -23,47 +23,32 @@ func NewSigner(name string, seed []byte) (*Signer, error) {
 	if len(seed) != ed25519.SeedSize {
 		return nil, fmt.Errorf("an Ed25519 seed has %d bytes, got %d", ed25519.SeedSize, len(seed))
 	}
-	public, _ := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey) // always of that type
-	verifier, err := note.NewEd25519VerifierKey(name, public)
+	key := ed25519.NewKeyFromSeed(seed)
+	text, err := note.NewEd25519VerifierKey(name, ed25519.PublicKey(key[ed25519.SeedSize:]))
 	if err != nil {
 		return nil, err
 	}
-	rest, _ := strings.CutPrefix(verifier, name+"+")
-	hash, _, _ := strings.Cut(rest, "+")
-	return ParseSigner("PRIVATE+KEY+" + name + "+" + hash + "+" + encode(append([]byte{ed25519Note}, seed...)))
-}
-
-// ed25519Note is the algorithm's number in a note's keys.
-const ed25519Note = 1
-
-// ParseSigner reads a signing key as it is handed out:
-// PRIVATE+KEY+<name>+<hash>+<base64>. No error repeats any of it.
-func ParseSigner(key string) (*Signer, error) {
-	bad := errors.New("this is no signing key: want one line, PRIVATE+KEY+name+hash+base64, as keygen printed it")
-	parts := strings.SplitN(key, "+", 5)
-	s, err := note.NewSigner(key)
-	if err != nil || len(parts) != 5 {
-		return nil, bad
-	}
-	raw, err := base64.StdEncoding.DecodeString(parts[4])
-	if err != nil || len(raw) != 1+ed25519.SeedSize || encode(raw) != parts[4] || parts[3] != strings.ToLower(parts[3]) {
-		return nil, bad
-	}
-	public, _ := ed25519.NewKeyFromSeed(raw[1:]).Public().(ed25519.PublicKey) // always of that type
-	verifier, err := note.NewEd25519VerifierKey(parts[2], public)
+	public, err := ParseVerifier(text)
 	if err != nil {
-		return nil, bad
+		return nil, err
 	}
-	return &Signer{note: s, verifier: verifier}, nil
+	return &Signer{key: func() ed25519.PrivateKey { return key }, public: public}, nil
 }
 
-// Verifier gives the public half, in the form that ParseVerifier reads.
-func (s *Signer) Verifier() string { return s.verifier }
+// Verifier gives the public half.
+func (s *Signer) Verifier() *Verifier { return s.public }
 
 // sign gives the note of a text.
 func (s *Signer) sign(text string) ([]byte, error) {
-	return note.Sign(&note.Note{Text: text}, s.note)
+	return note.Sign(&note.Note{Text: text}, noteSigner{s})
 }
+
+// noteSigner is a Signer as the note package wants it.
+type noteSigner struct{ *Signer }
+
+func (s noteSigner) Name() string                     { return s.public.Name() }
+func (s noteSigner) KeyHash() uint32                  { return s.public.note.KeyHash() }
+func (s noteSigner) Sign(text []byte) ([]byte, error) { return ed25519.Sign(s.key(), text), nil }
 
 // Verifier checks the notes of a run.
 type Verifier struct {
@@ -87,6 +72,9 @@ func ParseVerifier(key string) (*Verifier, error) {
 
 // String gives the key that was parsed.
 func (v *Verifier) String() string { return v.key }
+
+// Name is the name that the key bears, and every signature of it.
+func (v *Verifier) Name() string { return v.note.Name() }
 
 // open gives the text of a note that this verifier's key has signed, alone and
 // in the one form that sign writes: base64 that decodes alike is not alike.
