@@ -33,8 +33,8 @@ candidate: {mode: case, run: sh solver/run.sh}
 evaluation:
   score: sh evaluation/score.sh
   extract: json
-  timeout: 2s
-  total: 20s
+  timeout: 5s
+  total: 60s
   resources: {memory: 256MiB, pids: 64, output: 64KiB, temporary: 16MiB}
 splits: {development: evaluation/development}
 metric: {name: accuracy, direction: higher}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
@@ -28,6 +29,7 @@ type records struct {
 	changed map[string][]byte // whole files below the run's folder, to be pushed
 	base    map[string][]byte // files as they stand at Head, read on demand
 	events  int               // events held back
+	named   []string          // commits of the run branch that they name
 }
 
 // NoRunError says that there is no state branch for the tag.
@@ -72,6 +74,7 @@ func (s *Supervisor) hold(data ...ledger.Data) error {
 			return err
 		}
 		s.chain = chain
+		s.named = append(s.named, naming(d)...)
 		s.extend(ledger.Segment(iteration), text)
 		if f, ok := d.(*ledger.Finalized); ok {
 			line, err := ledger.FormatEntry(f.Entry)
@@ -94,6 +97,22 @@ func (s *Supervisor) extend(name string, text []byte) {
 	s.changed[name] = append(bytes.Clone(old), text...)
 }
 
+// naming lists the commits of the run branch that an event is the first to name.
+func naming(d ledger.Data) []string {
+	switch d := d.(type) {
+	case *ledger.Committed:
+		return []string{d.Candidate}
+	case *ledger.RolledBack:
+		return []string{d.Commit}
+	case *ledger.Superseded:
+		if d.Restore != "" {
+			return []string{d.Restore, d.Tip}
+		}
+		return []string{d.Tip}
+	}
+	return nil
+}
+
 // flush makes what is held back durable, by one commit. A *repo.LostRace means
 // that nothing of it was.
 func (s *Supervisor) flush(ctx context.Context) error {
@@ -114,11 +133,15 @@ func (s *Supervisor) flush(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(s.base, s.changed)
-	s.Head, s.events, s.changed = id, 0, map[string][]byte{}
+	s.Head, s.events, s.changed, s.named = id, 0, map[string][]byte{}, nil
 	return s.remember()
 }
 
-// commitRecords puts files on the state branch on top of parent; "" makes the branch.
+// commitRecords puts files on the state branch on top of parent; "" makes the
+// branch. Commits of the run branch that are named for the first time become
+// further parents: an author who forces his branch elsewhere cannot make the
+// remote forget what was judged, and a clone made afterwards still has the
+// incumbent.
 func (s *Supervisor) commitRecords(ctx context.Context, parent string, put map[string][]byte, message string) (string, error) {
 	tree, err := s.Clone.WriteTree(parent, put)
 	if err != nil {
@@ -127,6 +150,15 @@ func (s *Supervisor) commitRecords(ctx context.Context, parent string, put map[s
 	var parents []string
 	if parent != "" {
 		parents = []string{parent}
+	}
+	for _, id := range slices.Backward(s.named) {
+		held, err := s.heldBy(parents[min(1, len(parents)):], id)
+		if err != nil {
+			return "", err
+		}
+		if !held {
+			parents = append(parents, id)
+		}
 	}
 	id, err := s.Clone.WriteCommit(tree, parents, message, s.Now())
 	if err != nil {
