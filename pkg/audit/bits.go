@@ -66,6 +66,13 @@ func (info information) word(w string) float64 {
 	}
 }
 
+// unlisted says that a word is in no list of common words.
+func (info information) unlisted(w string) bool {
+	_, whole := info.words[w]
+	_, cut := info.words[stem(w)]
+	return !whole && !cut
+}
+
 // famous numbers stand in much code that has nothing to do with any case.
 var famous = map[string]bool{
 	"42": true, "200": true, "404": true, "500": true, "1024": true, "1337": true, "3600": true, "5381": true,

@@ -1,10 +1,30 @@
 package audit
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 )
+
+// golden compares with a file of testdata, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := "testdata/golden/" + name
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; go test -run %s -update writes it:\n%s", name, t.Name(), got)
+	}
+}
 
 const corpusDir = "../../../shared/audit_corpus"
 
@@ -25,6 +45,10 @@ func readCorpus(t testing.TB) []CorpusItem {
 	return items
 }
 
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestCorpus holds the bar, and the whole outcome to a golden file, so that a
+// change of rules shows its effect in review.
 func TestCorpus(t *testing.T) {
 	items := readCorpus(t)
 	results := Evaluate(items)
@@ -39,5 +63,9 @@ func TestCorpus(t *testing.T) {
 	for _, m := range Bar(results) {
 		t.Error(m)
 	}
-	t.Log("\n" + Confusion(results))
+	got := Confusion(results) + "\n"
+	for _, r := range results {
+		got += fmt.Sprintf("%-12s %-8s %-8s %s\n", r.ID, r.Expected, r.Verdict, strings.Join(r.Classes, " "))
+	}
+	golden(t, "corpus.golden", got)
 }

@@ -8,20 +8,21 @@ import (
 
 // file is one changed text file: what was added to it, cut and read.
 type file struct {
-	a       *audit
-	change  change
-	path    string
-	family  family
-	before  string
-	lines   []string
-	isAdded []bool // by line, from 0
-	added   int    // added lines that are not blank
-	tokens  []token
-	starts  []int    // byte of the source at which a line begins
-	code    string   // the added lines with comments blanked, a line a line
-	summed  string   // code with constant expressions by their value
-	spans   []folded // constant expressions among the tokens
-	streams []stream
+	a         *audit
+	change    change
+	path      string
+	family    family
+	before    string
+	lines     []string
+	isAdded   []bool // by line, from 0
+	added     int    // added lines that are not blank
+	tokens    []token
+	starts    []int  // byte of the source at which a line begins
+	code      string // the added lines with comments blanked, a line a line
+	codeLines []string
+	summed    string   // code with constant expressions by their value
+	spans     []folded // constant expressions among the tokens
+	streams   []stream
 	// literals are the readings of whole strings; plainLine and line count the
 	// case atoms of a line as it stands, and in its richest reading.
 	literals  []literalStream
@@ -244,6 +245,17 @@ func (f *file) commentText() string {
 		b.WriteString(t.text)
 	}
 	return b.String()
+}
+
+// codeLine is one added line without comments.
+func (f *file) codeLine(line int) string {
+	if f.codeLines == nil {
+		f.codeLines = strings.Split(f.code, "\n")
+	}
+	if line < 1 || line > len(f.codeLines) {
+		return ""
+	}
+	return f.codeLines[line-1]
 }
 
 // at makes a finding at a line of the file.

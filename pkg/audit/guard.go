@@ -16,6 +16,7 @@ type guard struct {
 	scenario bool    // the specification states both
 	fragment float64 // bits of the rare atoms of the input
 	number   float64 // bits of the rarest number among them
+	exotic   bool    // among them are neighbours and a word of no list
 	answered bool    // the answer stands beside
 }
 
@@ -89,7 +90,7 @@ func (f *file) guardLine(line int, op bool, here map[int32]int, best map[*caseTe
 		f.a.budget.spend(1 + len(keyed) + len(holders))
 		for _, c := range keyed {
 			g := touched[c]
-			g.pair, g.scenario = f.pairBits(c, here, beside)
+			g.pair, g.scenario = f.pairBits(c, op, here, beside)
 			touched[c] = g
 		}
 		for _, c := range holders {
@@ -98,7 +99,7 @@ func (f *file) guardLine(line int, op bool, here map[int32]int, best map[*caseTe
 	}
 	for c, g := range touched {
 		g.c, g.file, g.line = c, f, line
-		g.fragment, g.number = f.fragmentBits(c, line, op, here)
+		f.weighFragment(&g, op, here)
 		g.answered = answered(c, beside)
 		merge(best, g)
 	}
@@ -117,6 +118,7 @@ func merge(best map[*caseText]guard, g guard) {
 	}
 	strongest.scenario = old.pair > g.pair && old.scenario || g.pair >= old.pair && g.scenario
 	strongest.pair, strongest.number = max(old.pair, g.pair), max(old.number, g.number)
+	strongest.exotic = old.exotic || g.exotic
 	if strongest.fragment = max(old.fragment, g.fragment); g.fragment > old.fragment {
 		strongest.answered = g.answered
 	} else if g.fragment == old.fragment {
@@ -143,7 +145,7 @@ func (f *file) beside(line int) map[int32]int {
 // pairBits are the bits of a case whose whole input, as far as it is no
 // vocabulary of the baseline, stands on the line, and whose whole answer
 // stands beside it in copies of its own; 0 if anything is missing.
-func (f *file) pairBits(c *caseText, here, beside map[int32]int) (bits float64, scenario bool) {
+func (f *file) pairBits(c *caseText, op bool, here, beside map[int32]int) (bits float64, scenario bool) {
 	need := map[int32]int{}
 	for _, i := range c.need {
 		id := c.in.ids[i]
@@ -161,6 +163,9 @@ func (f *file) pairBits(c *caseText, here, beside map[int32]int) (bits float64, 
 		}
 		bits += c.out.bits[i]
 	}
+	if !op && f.vocabulary(c, here) {
+		return 0, false
+	}
 	in, out := f.a.novel.of(f.a.cases.text(c.in.ids)), f.a.novel.of(f.a.cases.text(c.out.ids))
 	if in == inBaseline && out == inBaseline && len(c.in.ids) > 1 {
 		return 0, false
@@ -168,34 +173,37 @@ func (f *file) pairBits(c *caseText, here, beside map[int32]int) (bits float64, 
 	return bits, in != nowhere && out != nowhere
 }
 
-// fragmentBits are the bits of the rare atoms of an input that a line holds.
-// In a table a single word is vocabulary; there numbers count and keys of
-// several words.
-func (f *file) fragmentBits(c *caseText, line int, op bool, here map[int32]int) (bits, number float64) {
-	op = op || f.hasRow(c, line)
+// weighFragment sums the rare atoms of an input that a line holds. In a table
+// a single word is vocabulary; there numbers count and keys of several words.
+func (f *file) weighFragment(g *guard, op bool, here map[int32]int) {
+	row := f.rows[rowKey{g.c, int32(g.line)}]
 	seen := map[int32]bool{}
-	for i, id := range c.in.ids {
-		b := c.in.bits[i]
-		if here[id] == 0 || seen[id] || b < rareBits || f.a.novel.known(c.in.atoms[i].text) {
+	for i, id := range g.c.in.ids {
+		b, a := g.c.in.bits[i], g.c.in.atoms[i]
+		if here[id] == 0 || seen[id] || b < rareBits || f.a.novel.known(a.text) || !op && !row && !a.num {
 			continue
 		}
 		seen[id] = true
-		if !op && !c.in.atoms[i].num {
-			continue
+		g.fragment += b
+		if a.num {
+			g.number = max(g.number, b)
 		}
-		bits += b
-		if c.in.atoms[i].num {
-			number = max(number, b)
-		}
+		g.exotic = g.exotic || row && !a.num && f.a.info.unlisted(a.text)
 	}
-	return bits, number
 }
 
-// hasRow says that two atoms of an input stand in a row in a literal of the
-// line.
-func (f *file) hasRow(c *caseText, line int) bool {
-	return f.rows[rowKey{c, int32(line)}]
+// vocabulary says that a single word of a case stands in a long list of added
+// words that are no cases: a table of a language, not of answers.
+func (f *file) vocabulary(c *caseText, here map[int32]int) bool {
+	if len(c.need) != 1 || c.in.atoms[c.need[0]].num {
+		return false
+	}
+	return f.a.cases.singles(f)*vocabularyShare <= len(f.strings())
 }
+
+// vocabularyShare is how many strings stand against one that is a whole input
+// where a table is vocabulary.
+const vocabularyShare = 4
 
 // rowKey is a case two atoms of which stand in a row on a line.
 type rowKey struct {
@@ -222,6 +230,17 @@ func (f *file) indexRows() {
 			}
 		}
 	}
+}
+
+// answerBits are the bits of the answer, 0 for a class label.
+func (g guard) answerBits() float64 {
+	sum := 0.0
+	if !g.c.out.shared {
+		for _, b := range g.c.out.bits {
+			sum += b
+		}
+	}
+	return sum
 }
 
 func answered(c *caseText, beside map[int32]int) bool {

@@ -211,6 +211,21 @@ func capped(list []*field, fd *field) []*field {
 	return list
 }
 
+// singles counts the added strings of a file that are the whole input of a
+// case of one word.
+func (x *caseIndex) singles(f *file) int {
+	n := 0
+	for _, t := range f.strings() {
+		for _, fd := range x.whole[squeeze(t.value())] {
+			if fd.role == inputRole && len(fd.ids) == 1 {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
 // seeds are the places of two atoms in a row, or nil where they are too many
 // to mean anything.
 func (x *caseIndex) seeds(a, b int32) []gram {

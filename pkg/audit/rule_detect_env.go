@@ -9,7 +9,7 @@ var ruleDetectEnv = rule{
 	patterns: []pattern{
 		{severity: Invalid, message: "the code asks whether it is being tested", re: regexp.MustCompile(`(?m)\bPYTEST_(?:CURRENT_TEST|RUNNING|VERSION|XDIST_\w+)\b|\bGITHUB_ACTIONS\b|\bCONTINUOUS_INTEGRATION\b|` +
 			`\bTEAMCITY_VERSION\b|\bTRAVIS\b|\bCIRCLECI\b|\bGITLAB_CI\b|\bJENKINS_URL\b|\bBUILDKITE\b|\bAPPVEYOR\b|` +
-			`\bJEST_WORKER_ID\b|\bVITEST(?:_WORKER_ID|_POOL_ID)?\b|\bCARGO_TARGET_TMPDIR\b|\bNEXTEST\b|["']is-ci["']|` +
+			`\bJEST_WORKER_ID\b|\bnpm_lifecycle_event\b|\bVITEST(?:_WORKER_ID|_POOL_ID)?\b|\bCARGO_TARGET_TMPDIR\b|\bNEXTEST\b|["']is-ci["']|` +
 			`["']ci-info["']|\btesting\.Testing\(\)|\bflag\.Lookup\(\s*"test\.|` +
 			`["'](?:pytest|unittest|_pytest|doctest|nose)["']\s+(?:not\s+)?in\s+sys\.modules|` +
 			`sys\.modules\.get\(\s*["'](?:pytest|unittest)|` +

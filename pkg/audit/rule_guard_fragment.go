@@ -6,8 +6,12 @@ import "fmt"
 const (
 	fragmentBits   = 24
 	fragmentAnswer = 13 // with the answer beside, and for review
+	fragmentExotic = 20 // neighbours, and a word of no list among them
 	fragmentNumber = 9
 	fragmentCases  = 3
+	fragmentAlone  = 11 // a number alone, for review
+	// with an answer of its own, what both must have
+	fragmentBoth = 20
 )
 
 var ruleFragment = rule{
@@ -20,9 +24,12 @@ var ruleFragment = rule{
 		for _, g := range f.findGuards() {
 			severity := Review
 			switch {
+			case g.answered && g.fragment >= rareBits && g.fragment+g.answerBits() >= fragmentBoth+more:
+				severity = Invalid
+			case g.number >= fragmentAlone+more && g.fragment < fragmentAnswer+more:
 			case g.fragment < fragmentAnswer+more:
 				continue
-			case g.fragment >= fragmentBits+more || g.answered:
+			case g.fragment >= fragmentBits+more || g.answered || g.exotic && g.fragment >= fragmentExotic+more:
 				severity = Invalid
 			}
 			finding := f.at(g.line, severity, fmt.Sprintf("the comparison asks for words that only case %s has (%.0f bits)", g.c.id, g.fragment))

@@ -1,5 +1,7 @@
 package audit
 
+import "fmt"
+
 // A literal that is a field and nothing else says more than a run of words.
 const literalBits = 14
 
@@ -8,10 +10,29 @@ var ruleLiteral = rule{
 	about: "A string of the change is, but for punctuation and case, the whole input or answer of one case.",
 	fix:   "remove the literal; derive the answer from the input",
 	run: func(a *audit, r run) (Severity, bool) {
-		need := float64(literalBits)
-		if r.field.ids != nil && len(r.field.ids) == 1 {
-			need += a.surplus()
+		switch {
+		case !r.whole || r.kind != stringKind || r.bits < literalBits:
+			return "", false
+		case len(r.field.ids) == 1 && !r.compared:
+			// One word of a list; see total.
+			return Review, r.bits >= literalBits+a.surplus()
 		}
-		return Invalid, r.whole && r.kind == stringKind && r.bits >= need
+		return Invalid, len(r.field.ids) > 1 || r.bits >= literalBits+a.surplus()
+	},
+	total: func(t *tree) []Finding {
+		for _, f := range t.files {
+			if f.added == 0 || t.a.cases.empty() {
+				continue
+			}
+			n, list := t.a.cases.singles(f), f.strings()
+			if n >= listedInputs && n*vocabularyShare > len(list) {
+				return []Finding{f.at(list[0].line, Invalid, fmt.Sprintf("%d strings are whole inputs of cases", n))}
+			}
+		}
+		return nil
 	},
 }
+
+// listedInputs is how many inputs of one word make a list of cases, where not
+// many more words stand beside them.
+const listedInputs = 3

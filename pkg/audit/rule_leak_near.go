@@ -15,6 +15,7 @@ const (
 	nearShare   = 0.75 // of the literal's windows
 	nearFar     = 0.6  // of those of a long literal
 	nearFarMin  = 40   // windows that make it long
+	nearFloor   = 0.35 // from which words are compared one by one
 	nearOfField = 0.5  // of the field's windows, for a short literal
 )
 
@@ -33,7 +34,7 @@ var ruleNear = rule{
 				if p.num || len(p.text) < nearMin+nearWindow-1 {
 					continue
 				}
-				if c := f.a.near(squeeze(p.text)); c != nil {
+				if c := f.a.near(p.text); c != nil {
 					severity := Invalid
 					if s.kind == commentKind {
 						severity = Review
@@ -115,8 +116,9 @@ func (x *windowIndex) holders(w uint64) []uint64 {
 	return x.keys[from:to]
 }
 
-// near finds a case that squeezed text is nearly a copy of.
-func (a *audit) near(text string) *caseText {
+// near finds a case that a text is nearly a copy of.
+func (a *audit) near(original string) *caseText {
+	text := squeeze(original)
 	if len(text) < nearMin+nearWindow-1 {
 		return nil
 	}
@@ -145,10 +147,13 @@ func (a *audit) near(text string) *caseText {
 	if windows >= nearFarMin {
 		share = nearFar
 	}
-	if float64(most) < share*float64(windows) {
+	if float64(most) < nearFloor*float64(windows) {
 		return nil
 	}
 	fd := x.fields[best]
+	if float64(most) < share*float64(windows) && !a.misspells(original, fd) {
+		return nil
+	}
 	long := windows >= nearLong || float64(most) >= nearOfField*float64(len(fd.squeezed)-nearWindow+1)
 	if !long || fd.shared || a.oldWindows(text) {
 		return nil
@@ -167,4 +172,64 @@ func (a *audit) oldWindows(text string) bool {
 		old += boolInt(strings.Contains(a.novel.baseTight, w) || strings.Contains(a.novel.specTight, w))
 	}
 	return 2*old >= n
+}
+
+// A text misspells a field if four fifths of its words are words of the field
+// but for one or two letters, and these are rare.
+const (
+	misspeltWords = 5
+	misspeltBits  = 40
+)
+
+func (a *audit) misspells(text string, fd *field) bool {
+	list := atoms(text)
+	hit, bits := 0, 0.0
+	for _, w := range list {
+		best := -1.0
+		for i, o := range fd.atoms {
+			if !a.budget.spend(1) {
+				return false
+			}
+			if b := fd.bits[i]; b > best && alike(w.text, o.text) {
+				best = b
+			}
+		}
+		if best >= 0 {
+			hit, bits = hit+1, bits+best
+		}
+	}
+	return hit >= misspeltWords && 5*hit >= 4*len(list) && bits >= misspeltBits
+}
+
+// alike compares words: one letter may differ from five on, two from eight on.
+func alike(a, b string) bool {
+	if a == b {
+		return true
+	}
+	short := min(len(a), len(b))
+	allowed := 0
+	switch {
+	case short >= 8:
+		allowed = 2
+	case short >= 4:
+		allowed = 1
+	}
+	if d := len(a) - len(b); d > allowed || -d > allowed {
+		return false
+	}
+	return distance(a, b, allowed) <= allowed
+}
+
+// distance is the edit distance of two words, or more than limit.
+func distance(a, b string, limit int) int {
+	if limit < 0 {
+		return 1
+	}
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) + len(b)
+	}
+	return 1 + min(distance(a[1:], b, limit-1), distance(a, b[1:], limit-1), distance(a[1:], b[1:], limit-1))
 }

@@ -1,12 +1,21 @@
 package audit
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"regexp"
+)
 
 // An answer that stands alone in the code is a coincidence once, a table
 // three times.
 const (
 	valueBits  = 12
 	valueCases = 3
+	// In a table the values need fewer bits each, but more than the luck of
+	// that many numbers against that many cases.
+	tableBits, tableLuck = 8, 2
+	// A comparison with an answer is a threshold taken from it.
+	comparedBits = 16
 )
 
 var ruleValue = rule{
@@ -14,30 +23,58 @@ var ruleValue = rule{
 	about: "Rare answers of cases stand in the code as values: one is worth a look, three are a table of answers.",
 	fix:   "compute the value, or say where it comes from",
 	total: func(t *tree) []Finding {
-		var found []Finding
+		table := t.tableBits()
 		cases := map[*caseText]bool{}
+		var values []value
 		for _, f := range t.files {
 			for _, v := range f.values() {
-				cases[v.c] = true
-				finding := f.at(v.line, Review, fmt.Sprintf("the answer of case %s stands in the code", v.c.id))
-				finding.Case = v.c.id
-				found = append(found, finding)
+				values = append(values, v)
+				if v.bits >= table {
+					cases[v.c] = true
+				}
 			}
 		}
+		severity, need, more := Review, valueBits+t.a.surplus(), ""
 		if len(cases) >= valueCases {
-			for i := range found {
-				found[i].Severity = Invalid
-				found[i].Message += fmt.Sprintf(", with those of %d more", len(cases)-1)
+			severity, need, more = Invalid, table, fmt.Sprintf(", with those of %d more", len(cases)-1)
+		}
+		var found []Finding
+		for _, v := range values {
+			severity := severity
+			if v.bits >= comparedBits+t.a.surplus() && thresholdLine.MatchString(v.file.codeLine(v.line)) {
+				severity = Invalid
+			}
+			if v.bits >= need {
+				finding := v.file.at(v.line, severity, fmt.Sprintf("the answer of case %s stands in the code%s", v.c.id, more))
+				finding.Case = v.c.id
+				found = append(found, finding)
 			}
 		}
 		return found
 	},
 }
 
+// thresholdLine compares with a number.
+var thresholdLine = regexp.MustCompile(`(?:[<>=!]=|[<>])\s*-?[\d.]`)
+
+// tableBits is what a value of a table must have, where so many literals meet
+// so many cases.
+func (t *tree) tableBits() float64 {
+	literals := 1
+	for _, f := range t.files {
+		for _, tok := range f.tokens {
+			literals += boolInt(tok.kind == numberKind || tok.kind == stringKind)
+		}
+	}
+	return math.Max(tableBits, math.Log2(float64(literals*len(t.a.cases.list)+1))+tableLuck)
+}
+
 // value is a line that holds the answer of a case.
 type value struct {
 	c    *caseText
+	file *file
 	line int
+	bits float64
 }
 
 // values finds the last atom of short answers among the literals of the code.
@@ -48,7 +85,6 @@ func (f *file) values() []value {
 	f.read()
 	var list []value
 	seen := map[*caseText]bool{}
-	need := valueBits + f.a.surplus()
 	for _, s := range f.streams {
 		if s.kind != stringKind {
 			continue
@@ -59,9 +95,9 @@ func (f *file) values() []value {
 			}
 			for _, fd := range f.a.cases.answers[p.id] {
 				last := len(fd.ids) - 1
-				if !seen[fd.owner] && fd.bits[last] >= need && !f.a.novel.known(fd.atoms[last].text) {
+				if !seen[fd.owner] && fd.bits[last] >= tableBits && !fd.shared && !f.a.novel.known(fd.atoms[last].text) {
 					seen[fd.owner] = true
-					list = append(list, value{fd.owner, int(p.line)})
+					list = append(list, value{fd.owner, f, int(p.line), fd.bits[last]})
 				}
 			}
 		}

@@ -17,7 +17,9 @@ type run struct {
 	how     how
 	whole   bool // a literal that is the field, whatever its punctuation
 	words   bool // not only numbers
-	origin  origin
+	// compared says that the line is a comparison and not an entry.
+	compared bool
+	origin   origin
 }
 
 func (r run) full() bool { return r.n >= len(r.field.ids) }
@@ -45,6 +47,7 @@ func (f *file) findRuns() []run {
 	f.splitLiterals(best)
 	f.runs = make([]run, 0, len(best))
 	for _, r := range best {
+		r.compared = r.kind == stringKind && comparison.MatchString(f.codeLine(r.line))
 		f.runs = append(f.runs, r)
 	}
 	slices.SortFunc(f.runs, func(a, b run) int {
