@@ -52,12 +52,12 @@ func (p *adder) binary(level int) (*big.Int, bool) {
 		if n == 0 {
 			break
 		}
-		mark := p.i
+		mark, operators := p.i, p.operators
 		p.i += n
 		y, good := p.binary(level + 1)
 		z, defined := apply(op, x, y)
 		if !good || !defined {
-			p.i = mark
+			p.i, p.operators = mark, operators
 			break
 		}
 		p.operators++
