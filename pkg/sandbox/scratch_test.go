@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -232,4 +233,50 @@ func TestVisibleName(t *testing.T) {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
 	}
+}
+
+// TestGoBuild fills a build cache in one launch and uses it in the next, as a
+// candidate's build does.
+func TestGoBuild(t *testing.T) {
+	if !long() {
+		t.Skip("compiles the standard library: CI=true only")
+	}
+	goroot := strings.TrimSpace(runOutside(t, "go", "env", "GOROOT"))
+	inModes(t, func(t *testing.T, s *Sandbox) {
+		arm := tree(t, map[string]string{"go.mod": "module widget\n\ngo 1.26\n", "main.go": "package main\n\nfunc main() { println(\"built\") }\n"})
+		cache := sharedDir(t)
+		build := func(lower, collect string) (Result, string) {
+			out := sharedDir(t)
+			spec := Spec{
+				Argv: []string{"sh", "-c", "go build -o build/widget . && build/widget"}, Dir: "/arm", Toolchains: []string{goroot},
+				Env:     []string{"GOCACHE=/cache", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local"},
+				Binds:   []Bind{{arm, "/arm"}},
+				Scratch: []Scratch{{Target: "/arm/build", Bytes: 64 << 20, Collect: out}, {Target: "/cache", Lower: lower, Bytes: 512 << 20, Collect: collect}},
+				Limits:  Limits{Wall: 5 * time.Minute, Output: 1 << 20, Temporary: 512 << 20, Pids: 256},
+			}
+			r := run(t, s, spec)
+			if r.Outcome != Exited || r.Exit != 0 || string(r.Stderr) != "built\n" {
+				t.Fatalf("%+v\n%s", r, r.Stderr)
+			}
+			return r, out
+		}
+		cold, _ := build("", cache)
+		warm, out := build(cache, "")
+		t.Logf("cold %v, warm %v, total %v", cold.Wall, warm.Wall, warm.Total)
+		if warm.Wall > cold.Wall/2 {
+			t.Errorf("a warm cache takes %v, a cold one %v", warm.Wall, cold.Wall)
+		}
+		if got := runOutside(t, filepath.Join(out, "widget")); got != "built\n" {
+			t.Errorf("the collected binary says %q", got)
+		}
+	})
+}
+
+func runOutside(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+	return string(out)
 }
