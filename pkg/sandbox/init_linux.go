@@ -3,7 +3,9 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -26,7 +28,7 @@ const control = 3
 type message struct {
 	Phase        phase
 	Clock        time.Duration `json:",omitempty"` // monotonic
-	CPU          time.Duration `json:",omitempty"` // the init's own, since the plan came
+	CPU          time.Duration `json:",omitempty"` // the init's own, from the plan to this message
 	Before       time.Duration `json:",omitempty"` // the init's own, before the plan came
 	Exit, Signal int           `json:",omitempty"`
 	What, Why    string        `json:",omitempty"`
@@ -37,7 +39,7 @@ type phase string
 const (
 	phaseScratch phase = "scratch" // with one descriptor for each scratch to collect
 	phaseReady   phase = "ready"   // a plan without command stands
-	phaseExec    phase = "exec"
+	phaseExec    phase = "exec"    // the command is about to be started
 	phaseExit    phase = "exit"
 	phaseFault   phase = "fault"   // the sandbox could not be set up
 	phaseCommand phase = "command" // the command could not be started in it
@@ -76,7 +78,9 @@ func runInit() int {
 		tell(message{Phase: phaseReady})
 		return 0
 	}
-	m := message{Phase: phaseExec, Before: before, CPU: clock(unix.CLOCK_PROCESS_CPUTIME_ID) - start, Clock: monotonic()}
+	// Told before it is done: a candidate may write at once, and be killed for it
+	// before this process runs again.
+	tell(message{Phase: phaseExec, Before: before, CPU: clock(unix.CLOCK_PROCESS_CPUTIME_ID) - start, Clock: monotonic()})
 	pid, err := p.start()
 	if err != nil {
 		return tell(message{Phase: phaseCommand, What: p.Argv[0], Why: err.Error()})
@@ -84,8 +88,7 @@ func runInit() int {
 	for i := range control {
 		unix.Close(i) // the pipes end with the candidate
 	}
-	tell(m)
-	reap(pid)
+	reap(pid, start)
 	return 0
 }
 
@@ -143,20 +146,22 @@ func (p *plan) start() (int, error) {
 }
 
 // reap waits for the candidate, as process 1 also for every orphan, stamps its
-// exit and returns. Returning ends process 1 and with it the namespace.
+// exit, waits until the supervisor has read the counters, and returns. Returning
+// ends process 1 and with it the namespace. start is the init's own CPU time when
+// the plan came.
 //
 // The wait is a raw system call: the Go scheduler must not want another thread
 // while the candidate may have used up the process limit. So this thread keeps
 // its processor to the end, and nothing may want to stop it: the collector is
 // off, the number of processors is fixed, the signal that preempts is ignored.
-func reap(candidate int) {
+func reap(candidate int, start time.Duration) {
 	var status syscall.WaitStatus
 	for {
 		pid, _, errno := unix.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), 0, 0, 0, 0)
 		if errno == unix.EINTR || errno == 0 && int(pid) != candidate {
 			continue
 		}
-		m := message{Phase: phaseExit, Clock: monotonic()}
+		m := message{Phase: phaseExit, Clock: monotonic(), CPU: clock(unix.CLOCK_PROCESS_CPUTIME_ID) - start}
 		switch {
 		case errno != 0:
 			m = message{Phase: phaseFault, What: "wait", Why: errno.Error()}
@@ -166,14 +171,27 @@ func reap(candidate int) {
 			m.Exit = status.ExitStatus()
 		}
 		tell(m)
+		awaitRelease()
 		return
 	}
 }
 
+// awaitRelease reads to the end of what the supervisor has to say.
+func awaitRelease() {
+	var b [1]byte
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_READ, control, uintptr(unsafe.Pointer(&b)), 1)
+		if errno != unix.EINTR && (errno != 0 || n == 0) {
+			return
+		}
+	}
+}
+
+// readPlan reads one line of JSON.
 func readPlan() (*plan, error) {
 	var data []byte
 	buf := make([]byte, 32<<10)
-	for {
+	for !bytes.HasSuffix(data, []byte("\n")) {
 		n, err := unix.Read(control, buf)
 		if err == unix.EINTR {
 			continue
@@ -182,7 +200,7 @@ func readPlan() (*plan, error) {
 			return nil, err
 		}
 		if n == 0 {
-			break
+			return nil, io.ErrUnexpectedEOF
 		}
 		data = append(data, buf[:n]...)
 	}

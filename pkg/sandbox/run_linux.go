@@ -107,7 +107,9 @@ func (l *launch) live(ctx context.Context) error {
 	if l.starved, err = l.group.killed(); err != nil {
 		return errors.Join(refusef("cgroup", err, ""), l.group.remove())
 	}
-	l.usage.CPU = l.cpu()
+	if l.usage.CPU == nil { // the init did not live to tell of an exit
+		l.usage.CPU = l.cpu()
+	}
 	l.group.usage(&l.usage)
 	if err := l.group.remove(); err != nil {
 		return err
@@ -229,22 +231,8 @@ func (l *launch) send(talk *os.File) error {
 	if err != nil {
 		return err
 	}
-	if _, err := talk.Write(data); err != nil {
-		return err
-	}
-	return withFD(talk, func(fd int) error { return unix.Shutdown(fd, unix.SHUT_WR) })
-}
-
-func withFD(f *os.File, do func(fd int) error) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var inner error
-	if err := raw.Control(func(fd uintptr) { inner = do(int(fd)) }); err != nil {
-		return err
-	}
-	return inner
+	_, err = talk.Write(append(data, '\n'))
+	return err
 }
 
 // kill ends process 1, and with it every process of its namespace.
@@ -301,7 +289,8 @@ func (l *launch) awaitDeath() error {
 	}
 }
 
-// cpu is what the candidate used: the group's CPU time without the init's.
+// cpu is what the candidate used up to now: the group's CPU time without the
+// init's own, as far as that is known.
 func (l *launch) cpu() *time.Duration {
 	used, ok := l.group.cpu()
 	if !ok {
@@ -309,11 +298,13 @@ func (l *launch) cpu() *time.Duration {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.exec != nil {
+	if l.exec != nil && l.group.version == 2 {
+		used -= l.exec.Before // it was born in the group
+	}
+	if l.exit != nil {
+		used -= l.exit.CPU
+	} else if l.exec != nil {
 		used -= l.exec.CPU
-		if l.group.version == 2 {
-			used -= l.exec.Before // it was born in the group
-		}
 	}
 	used = max(used, 0)
 	return &used
@@ -345,8 +336,19 @@ func (l *launch) listen(talk *os.File) {
 				m = message{Phase: phaseFault, What: "message of the init", Why: err.Error()}
 			}
 			l.note(m, descriptors)
+			if m.Phase == phaseExit {
+				l.release(raw)
+			}
 		}
 	}
+}
+
+// release reads the CPU time while the init is still there and idle, and then
+// lets it end: what the kernel spends on the end of a namespace is not the
+// candidate's.
+func (l *launch) release(raw syscall.RawConn) {
+	l.usage.CPU = l.cpu()
+	raw.Control(func(fd uintptr) { unix.Shutdown(int(fd), unix.SHUT_WR) })
 }
 
 func receive(raw syscall.RawConn) (data []byte, descriptors []int) {
