@@ -82,7 +82,10 @@ func (k *clerk) anyDecided(a *journal.Attempt) ledger.Data {
 	case journal.Evaluated:
 		return k.decided(ledger.Keep)
 	}
-	return k.decided(ledger.Invalid)
+	if a.Committed.Audit.Verdict == "invalid" {
+		return k.decided(ledger.Invalid)
+	}
+	return k.decided(ledger.Discard)
 }
 
 var kinds = []ledger.Kind{
@@ -218,9 +221,11 @@ func TestApplyRefuses(t *testing.T) {
 		{"retried over another lease", running, func(k *clerk) ledger.Data { e := k.retried("K"); e.Claim.TookOver = "J"; return e }, `takes over lease "J", in force is "L"`},
 		{"retried under the same lease", running, func(k *clerk) ledger.Data { e := k.retried("L"); return e }, `lease "L" takes over`},
 		{"retried with another count", running, func(k *clerk) ledger.Data { e := k.retried("K"); e.Lost = 2; return e }, "lost is 2, the attempt lost 1"},
-		{"decided in a pass without a claim", running, func(k *clerk) ledger.Data { d := k.lost("K"); d.Head = k.head(); return d }, "ends as crash, by whoever takes it over"},
+		{"decided in a pass without a claim", running, func(k *clerk) ledger.Data { d := k.lost("K"); d.Head = k.head(); return d }, "ended by whoever takes it over"},
 		{"kept in a pass", running, func(k *clerk) ledger.Data { d := k.decided(ledger.Keep); d.Head = k.leased("K", "gone"); return d }, "keep without a measurement"},
-		{"discarded in a pass", running, func(k *clerk) ledger.Data { d := k.lost("K"); d.Status = ledger.Discard; return d }, "ends as crash"},
+		{"discarded in a pass", running, func(k *clerk) ledger.Data { d := k.lost("K"); d.Status = ledger.Discard; return d }, `status "discard" where ["crash"]`},
+		{"no status", evaluated, func(k *clerk) ledger.Data { return k.decided("") }, `status "" where`},
+		{"superseded as status", evaluated, func(k *clerk) ledger.Data { return k.decided("superseded") }, `status "superseded" where`},
 		{"kept without a value", running, func(k *clerk) ledger.Data {
 			e := k.evaluated()
 			e.Measurements[0].Failure = &ledger.Failure{Status: ledger.Crash}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/research-loop/research-loop/pkg/ledger"
@@ -132,12 +133,12 @@ func (r *Run) decide(d *ledger.Decided) error {
 		required, tree = true, r.Incumbent.Tree
 	}
 	switch {
-	case keep && (a.Phase != Evaluated || measured(a) == nil):
+	case keep && measured(a) == nil:
 		return fmt.Errorf("keep without a measurement")
-	case a.Phase == Committed && !unlaunched(a):
-		return fmt.Errorf("neither audit nor message decide the attempt")
-	case a.Phase == Running && (d.Status != ledger.Crash || d.Claim == nil):
-		return fmt.Errorf("a pass without an outcome ends as crash, by whoever takes it over")
+	case !slices.Contains(outcomes(a), d.Status):
+		return fmt.Errorf("status %q where %q may stand", d.Status, outcomes(a))
+	case a.Phase == Running && d.Claim == nil:
+		return fmt.Errorf("a pass without an outcome is ended by whoever takes it over")
 	case d.Rollback != ledger.Rollback{Required: required, Tree: tree}:
 		return fmt.Errorf("rollback %+v does not follow from %s", d.Rollback, d.Status)
 	case d.IntendedIncumbent != incumbent:
@@ -147,6 +148,21 @@ func (r *Run) decide(d *ledger.Decided) error {
 		return err
 	}
 	a.Phase, a.Decided, a.Lease = Decided, d, nil
+	return nil
+}
+
+// outcomes lists the statuses that an attempt may be decided with in its phase.
+func outcomes(a *Attempt) []ledger.Status {
+	switch {
+	case a.Phase == Evaluated:
+		return []ledger.Status{ledger.Keep, ledger.Discard, ledger.Crash, ledger.Timeout, ledger.Invalid}
+	case a.Phase == Running:
+		return []ledger.Status{ledger.Crash}
+	case a.Committed.Audit.Verdict == "invalid":
+		return []ledger.Status{ledger.Invalid}
+	case len(a.Committed.Missing) > 0:
+		return []ledger.Status{ledger.Discard}
+	}
 	return nil
 }
 
