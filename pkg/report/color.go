@@ -22,5 +22,13 @@ func (c colors) status(word string) string {
 	return "\x1b[" + code + "m" + word + "\x1b[0m"
 }
 
+// title gives the title of a column of status words the colour that it has anyway.
+func (c colors) title(word string) string {
+	if !c {
+		return word
+	}
+	return "\x1b[39m" + word + "\x1b[0m"
+}
+
 // Word colours a status word where color is set.
 func Word(word string, color bool) string { return palette(color).status(word) }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
@@ -135,18 +137,57 @@ func lists(r *journal.Run) []list {
 
 // Escape makes text safe inside a line or a table cell of GitHub Markdown: no
 // markup, no HTML, no mention, no reference, no line end.
+//
+// Mentions and references are looked for in the text as rendered, where an
+// escaped sign is the sign itself; a space without width behind it parts it
+// from what would make it one. It stands nowhere else, so that names and
+// digests can be copied.
 func Escape(s string) string {
+	const apart = "&#8203;"
 	var b strings.Builder
-	for _, r := range Line(s) {
+	text := strings.TrimSpace(Line(s))
+	for i, r := range text {
+		before, after := text[:i], text[i+len(string(r)):]
 		switch {
-		case strings.ContainsRune("\\`*_{}[]()#+!|~$", r):
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case strings.ContainsRune("<>&@:", r):
+		case r == '@':
+			b.WriteString("@" + apart)
+		case r == '#':
+			b.WriteString(`\#` + apart)
+		case r == '-' && ends(before, "gh"): // gh-1 is a reference
+			b.WriteString("-" + apart)
+		case r == '.' && ends(before, "www"):
+			b.WriteString("." + apart)
+		case r == ':' && strings.HasPrefix(after, "/"):
+			b.WriteString(":" + apart)
+		case strings.ContainsRune("<>&", r):
 			fmt.Fprintf(&b, "&#%d;", r)
+		case strings.ContainsRune("\\`*_[]|~$", r) || begins(before, r, after):
+			b.WriteString(`\` + string(r))
 		default:
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
+}
+
+// ends says whether text ends in a word, however that is spelt.
+func ends(text, word string) bool {
+	at := len(text) - len(word)
+	if at < 0 || !strings.EqualFold(text[at:], word) {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(text[:at])
+	return !unicode.IsLetter(last)
+}
+
+// begins says whether r, at its place in a line, makes the line a list or a
+// rule, or the line before it a title.
+func begins(before string, r rune, after string) bool {
+	switch r {
+	case '-', '+', '=':
+		return before == ""
+	case '.', ')':
+		return before != "" && strings.Trim(before, "0123456789") == "" && (after == "" || after[0] == ' ')
+	}
+	return false
 }

@@ -9,10 +9,11 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
@@ -46,7 +47,7 @@ func Status(w io.Writer, r *journal.Run, step journal.Step, color bool) {
 		e := r.Entries[n]
 		fmt.Fprintf(w, "latest     attempt %d, %.12s: %s, %s\n", e.Iteration, e.Commit, p.status(string(e.Status)), cut(Line(e.Reason), 100))
 	}
-	fmt.Fprintf(w, "claim      %s\n", Claim(r))
+	fmt.Fprintf(w, "claim      %s\n", cut(Claim(r), 160))
 	fmt.Fprintf(w, "next       %s\n", next(r, step))
 }
 
@@ -62,11 +63,11 @@ func signed(r *journal.Run) string {
 func phase(r *journal.Run) string {
 	switch {
 	case r.Closed != nil:
-		return "closed: " + Line(r.Closed.Reason)
+		return "closed: " + cut(Line(r.Closed.Reason), 120)
 	case r.Halted != nil:
 		return "halted: " + cut(Line(r.Halted.Reason), 120)
 	case r.Closing != nil:
-		return "closing: " + Line(r.Closing.Reason)
+		return "closing: " + cut(Line(r.Closing.Reason), 120)
 	case r.Opened == nil:
 		return "setting up"
 	}
@@ -81,7 +82,7 @@ func next(r *journal.Run, step journal.Step) string {
 	case journal.Stopped:
 		return "a maintainer looks at it, then: research-loop reconcile " + r.Tag + " --authorise '<reason>'"
 	case journal.Wait:
-		return "wait: " + step.Reason
+		return "wait: " + cut(Line(step.Reason), 160)
 	case journal.Idle:
 		return "push a candidate to " + journal.RunBranch(contract.Tag(r.Tag))
 	}
@@ -106,7 +107,7 @@ func counts(r *journal.Run) string {
 // Log writes what was tried, one line each, with its verdict.
 func Log(w io.Writer, r *journal.Run, color bool) error {
 	p := palette(color)
-	rows := [][]string{{"#", "commit", "verdict", r.Contract.Metric.Name, "restore", "reason"}}
+	rows := [][]string{{"#", "commit", p.title("verdict"), r.Contract.Metric.Name, "restore", "reason"}}
 	for _, h := range r.History {
 		rows = append(rows, row(h, p))
 	}
@@ -126,7 +127,7 @@ func row(h journal.Judged, p colors) []string {
 }
 
 // table aligns rows. Colour codes have a width of their own, so every cell of
-// the column that bears them bears them.
+// the column that bears them bears them, its title too.
 func table(w io.Writer, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -156,22 +157,24 @@ func cut(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// Line makes text safe to print on a terminal's line: control characters,
-// line ends and invalid bytes are shown as escapes.
+// Line makes text safe to print on a terminal's line: whatever is not a
+// visible character or a space is shown as an escape, so that no byte of an
+// author's moves the cursor, ends the line, or hides or reorders what stands
+// beside it.
 func Line(s string) string {
 	var b strings.Builder
 	for _, r := range s {
-		if r == '�' || r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 || slices.Contains(invisible, r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
+		switch {
+		case r != utf8.RuneError && unicode.IsPrint(r):
 			b.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
 		}
 	}
 	return b.String()
 }
-
-// invisible are the characters that reorder or hide what stands beside them.
-var invisible = []rune{0x061c, 0x200b, 0x200e, 0x200f, 0x2028, 0x2029, 0x202a, 0x202b, 0x202c, 0x202d, 0x202e, 0x2066, 0x2067, 0x2068, 0x2069, 0xfeff}
 
 // duration prints seconds for people.
 func duration(seconds float64) string {
