@@ -584,6 +584,10 @@ func TestPushRefused(t *testing.T) {
 	if err := c.Push(ctx, "main", id, base); !errors.As(err, &re) || !strings.Contains(re.Why, "GH006") || !re.Refused {
 		t.Errorf("refused push: %v", err)
 	}
+	script(t, hook, "echo 'not on a Friday' >&2\nexit 1\n")
+	if err := c.Push(ctx, "main", id, base); !errors.As(err, &re) || !strings.Contains(re.Why, "not on a Friday") || !re.Refused {
+		t.Errorf("push that a hook of the remote refused: %+v", err)
+	}
 	moved := commit(t, person, map[string]string{"moved": "m"})
 	os.Remove(ran) // what that commit did
 	sh(t, remote, "fetch", "--quiet", person, moved+":refs/archive/moved")

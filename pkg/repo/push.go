@@ -67,9 +67,9 @@ func (c *Clone) Push(ctx context.Context, branch, id, expect string) error {
 	if filepath.IsAbs(c.remote) || strings.HasPrefix(c.remote, "file://") {
 		args = append(args, "--receive-pack="+durableReceive)
 	}
-	_, err := c.git.run(ctx, append(args, "--end-of-options", c.remote, id+":"+ref)...)
+	out, err := c.git.run(ctx, append(args, "--end-of-options", c.remote, id+":"+ref)...)
 	if err != nil {
-		return c.explainPush(ctx, err, branch, id, expect)
+		return c.explainPush(ctx, withRejection(err, out), branch, id, expect)
 	}
 	c.mu.Lock()
 	c.branches[branch] = id
@@ -108,6 +108,19 @@ func (c *Clone) explainPush(ctx context.Context, cause error, branch, id, expect
 		return &LostRace{Branch: branch, Expect: expect, Found: found}
 	}
 	return c.remoteError(ctx, cause)
+}
+
+// withRejection adds to what git said why the remote rejected the ref, which
+// --porcelain prints among the results.
+func withRejection(cause error, porcelain []byte) error {
+	const sign = "[remote rejected] "
+	var exit *exitError
+	_, why, ok := strings.Cut(string(porcelain), sign)
+	if !ok || !errors.As(cause, &exit) {
+		return cause
+	}
+	why, _, _ = strings.Cut(why, "\n")
+	return &exitError{exit.verb, exit.code, exit.stderr + "\nremote: " + sign + why + "\n"}
 }
 
 // remoteHead asks the remote where a branch is, "" for nowhere.
