@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -125,4 +126,56 @@ func (o *objects) MergeBase(a, b string) (id string, ok bool, err error) {
 		return !ok
 	})
 	return id, ok, err
+}
+
+// History shows visit every commit that is reachable from tip, nearest first,
+// each with the files that none before it held: the tip comes with its whole
+// tree, and a content that stands in several commits, or at several paths, is
+// shown once. Submodules are left out. It ends when visit says no.
+func (o *objects) History(tip string, visit func(Commit, []Entry) bool) error {
+	fresh := freshness{o: o, seen: map[string]bool{}}
+	var failed error
+	err := o.walk(tip, func(c Commit) bool {
+		fresh.out = nil
+		if failed = fresh.add(c.Tree, "", 0); failed != nil {
+			failed = fmt.Errorf("tree of commit %s: %w", c.ID, failed)
+			return false
+		}
+		return visit(c, fresh.out)
+	})
+	return errors.Join(failed, err)
+}
+
+// freshness collects the files below a tree that it has not yet seen.
+type freshness struct {
+	o    *objects
+	seen map[string]bool // ids of trees and files
+	out  []Entry
+}
+
+func (f *freshness) add(tree, prefix string, depth int) error {
+	if f.seen[tree] {
+		return nil
+	}
+	f.seen[tree] = true
+	if depth > maxDepth {
+		return fmt.Errorf("%w folders below each other: %d", ErrTooMany, depth)
+	}
+	entries, err := f.o.tree(tree)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		switch {
+		case isTree(e.mode):
+			err = f.add(e.id, prefix+e.name+"/", depth+1)
+		case e.mode != ModeGitlink && !f.seen[e.id]:
+			f.seen[e.id] = true
+			f.out = append(f.out, Entry{Path: prefix + e.name, Mode: e.mode, ID: e.id})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
