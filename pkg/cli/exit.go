@@ -76,6 +76,9 @@ func classify(err error) (code int, fix string) {
 	if code, fix := classifyPerson(err); code != 0 {
 		return code, fix
 	}
+	if code, fix := classifyGate(err); code != 0 {
+		return code, fix
+	}
 	return classifyMachine(err)
 }
 
