@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // SegmentSize is the number of attempts whose events stand in one segment.
@@ -58,50 +60,88 @@ func ReadJournal(segments map[string][]byte) (Chain, error) {
 		}
 	}
 	chain := Chain{Head: ZeroHash}
-	for i := range len(segments) {
-		name := Segment(i * SegmentSize)
-		if err := chain.read(name, i, segments[name]); err != nil {
+	for i, part := range parseAll(segments) {
+		if err := chain.join(i, part); err != nil {
 			return Chain{}, err
 		}
 	}
 	return chain, nil
 }
 
-// read appends the lines of the segment with the given index to the chain.
-func (c *Chain) read(name string, index int, data []byte) error {
+// part is what was read of one segment: its lines up to the first that is
+// wrong, and what is wrong with that.
+type part struct {
+	name   string
+	events []Event
+	hashes []string
+	err    error
+}
+
+// bad is an error about the line behind the first n.
+func (p *part) bad(n int, format string, args ...any) error {
+	return &CorruptError{Segment: p.name, Line: n + 1, Why: fmt.Sprintf(format, args...)}
+}
+
+// parseAll reads the lines of all segments, several segments at a time: a long
+// journal is little but decoding.
+func parseAll(segments map[string][]byte) []part {
+	parts := make([]part, len(segments))
+	var working sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i := range parts {
+		p := &parts[i]
+		p.name = Segment(i * SegmentSize)
+		free <- struct{}{}
+		working.Go(func() {
+			p.parse(segments[p.name])
+			<-free
+		})
+	}
+	working.Wait()
+	return parts
+}
+
+func (p *part) parse(data []byte) {
 	if len(data) == 0 {
-		return &CorruptError{Segment: name, Why: "the segment is empty"}
+		p.err = &CorruptError{Segment: p.name, Why: "the segment is empty"}
+		return
 	}
 	for n, text := range splitLines(data) {
-		bad := func(format string, args ...any) error {
-			return &CorruptError{Segment: name, Line: n + 1, Why: fmt.Sprintf(format, args...)}
-		}
 		if len(text) > MaxLine {
-			return bad("%d bytes, at most %d fit one line", len(text), MaxLine)
+			p.err = p.bad(n, "%d bytes, at most %d fit one line", len(text), MaxLine)
+			return
 		}
 		if text[len(text)-1] != '\n' {
-			return bad("the line has no end")
+			p.err = p.bad(n, "the line has no end")
+			return
 		}
 		e, err := ParseEvent(text)
 		if err != nil {
-			return bad("%v", err)
+			p.err = p.bad(n, "%v", err)
+			return
 		}
+		p.events, p.hashes = append(p.events, e), append(p.hashes, Hash(text))
+	}
+}
+
+// join appends the segment with the given index to the chain.
+func (c *Chain) join(index int, p part) error {
+	for n, e := range p.events {
 		if e.Seq != len(c.Events) {
-			return bad("seq %d, want %d", e.Seq, len(c.Events))
+			return p.bad(n, "seq %d, want %d", e.Seq, len(c.Events))
 		}
 		if e.Prev != c.Head {
-			return bad("prev is %s, the line before has %s", e.Prev, c.Head)
+			return p.bad(n, "prev is %s, the line before has %s", e.Prev, c.Head)
 		}
 		if e.Iteration/SegmentSize != index {
-			return bad("iteration %d belongs to %s", e.Iteration, Segment(e.Iteration))
+			return p.bad(n, "iteration %d belongs to %s", e.Iteration, Segment(e.Iteration))
 		}
 		if err := c.fits(e); err != nil {
-			return bad("%v", err)
+			return p.bad(n, "%v", err)
 		}
-		c.Events = append(c.Events, e)
-		c.Head = Hash(text)
+		c.Events, c.Head = append(c.Events, e), p.hashes[n]
 	}
-	return nil
+	return p.err
 }
 
 // fits checks run and iteration of an event against those before it.

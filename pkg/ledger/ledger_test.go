@@ -385,7 +385,7 @@ func spoilt(segments map[string][]byte, name string, data []byte) map[string][]b
 }
 
 func TestTruncation(t *testing.T) {
-	segments, whole := threeSegments(t)
+	segments, whole := short(t)
 	for name, data := range segments {
 		for n := range data {
 			got, err := ledger.ReadJournal(spoilt(segments, name, data[:n]))
