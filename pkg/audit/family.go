@@ -11,6 +11,7 @@ type family struct {
 	triple  []string // quotes that enclose several lines
 	regex   bool     // /…/ is a literal where an operand may stand
 	rawHash bool     // r#"…"# and R"(…)"
+	words   bool     // a word without quotes is a literal where a value may stand
 	prose   bool     // the lines are text as well
 	code    bool     // there are tokens at all
 }
@@ -24,6 +25,9 @@ var (
 	proseFamily = family{prose: true}
 	pyFamily    = family{line: hash, quotes: `"'`, triple: tripleBoth, code: true}
 	hashFamily  = family{line: hash, quotes: "\"'`", triple: tripleBoth, code: true}
+	shellFamily = family{line: hash, quotes: "\"'`", words: true, code: true}
+	awkFamily   = family{line: hash, quotes: "\"'`", regex: true, code: true}
+	sedFamily   = family{line: hash, prose: true}
 	goFamily    = family{line: slashes, block: cBlock, quotes: "\"'`", code: true}
 	jsFamily    = family{line: slashes, block: cBlock, quotes: "\"'`", regex: true, code: true}
 	rustFamily  = family{line: slashes, block: cBlock, quotes: `"`, rawHash: true, code: true}
@@ -43,8 +47,9 @@ var families = map[string]family{
 	"md": proseFamily, "markdown": proseFamily, "txt": proseFamily, "rst": proseFamily, "adoc": proseFamily, "org": proseFamily,
 	"csv": proseFamily, "tsv": proseFamily, "prompt": proseFamily, "tex": proseFamily, "license": proseFamily,
 	"py": pyFamily, "pyi": pyFamily, "pyx": pyFamily,
-	"rb": hashFamily, "sh": hashFamily, "bash": hashFamily, "zsh": hashFamily, "fish": hashFamily, "pl": hashFamily, "pm": hashFamily,
-	"r": hashFamily, "jl": hashFamily, "ex": hashFamily, "exs": hashFamily, "nim": hashFamily, "awk": hashFamily, "mk": hashFamily,
+	"sh": shellFamily, "bash": shellFamily, "zsh": shellFamily, "ksh": shellFamily, "dash": shellFamily, "fish": shellFamily,
+	"awk": awkFamily, "rb": awkFamily, "pl": awkFamily, "pm": awkFamily, "sed": sedFamily,
+	"r": hashFamily, "jl": hashFamily, "ex": hashFamily, "exs": hashFamily, "nim": hashFamily, "mk": hashFamily,
 	"cmake": hashFamily, "toml": hashFamily, "cfg": hashFamily, "ini": hashFamily, "conf": hashFamily, "properties": hashFamily,
 	"dockerfile": hashFamily, "makefile": hashFamily, "nix": hashFamily, "tf": hashFamily, "gd": hashFamily, "ps1": hashFamily,
 	"yaml": yamlFamily, "yml": yamlFamily,

@@ -33,6 +33,7 @@ type file struct {
 	rows      map[rowKey]bool
 	runs      []run
 	guards    []guard
+	keyed     []piece
 
 	lowered [2]string // a text and its lower case
 	done    bool

@@ -24,11 +24,20 @@ type guard struct {
 var comparison = regexp.MustCompile(`[=!]=|<>|\bcase\b|\bwhen\b|\b(?:not\s+)?in\s*[\[\(\{]|["'\x60]\s+(?:not\s+)?in\b|\bis\s+["'\d]|-eq\b|-ne\b|\s=~\s|\blike\s+['"]|` +
 	`(?i:equals?(?:ignorecase|fold)?|includes|contains|starts_?with|ends_?with|has_?prefix|has_?suffix|strcmp|strncmp|memcmp|strstr|indexof|\bfind|compare|matches|match|search|fullmatch|\.test|\.eq|\.has|\bget|is_?match)\??\s*\(`)
 
+// arm is a pattern of a shell's case, and test a comparison in brackets.
+var arm = regexp.MustCompile(`^\s*\(?[^\s()]+(?:\s*\|\s*[^\s()|]+)*\)(?:\s|$)|(?:^|\s)(?:\[\[?|test)\s.*\s=\s`)
+
+// match is a pattern with what is done where it matches, as in awk.
+var match = regexp.MustCompile(`^\s*!?/[^/\s][^/]*/\s*(?:[{&|,]|$)`)
+
 // entry is a key with its value: of a table, a map, a row of tuples.
 var entry = regexp.MustCompile(`^\s*[\(\[]?["'\x60\(\[\d][^=]*:\s|["'\x60\)\]\d]\s*:\s*["'\x60\(\[\d-]|=>|["'\x60\)\]\d]\s*\]\s*=[^=]|["'\x60\)\]]\s*,\s*["'\x60\(\[\{\d-]|->`)
 
 // row is an entry in a file of text or data.
-var row = regexp.MustCompile(`\t|->|=>|→|\||[:=]\s|,`)
+var row = regexp.MustCompile(`\t|->|=>|→|\||[:=]\s|,|^\s*\d*s(?:/[^/]+/[^/]*/|#[^#]+#[^#]*#|,[^,]+,[^,]*,)`)
+
+// columns are a line of two words or numbers and nothing else.
+var columns = regexp.MustCompile(`^\s*\S+\s+\S+\s*$`)
 
 // within is how many lines below a guard its answer may stand.
 const within = 2
@@ -46,10 +55,10 @@ func (f *file) findGuards() []guard {
 		if len(f.perLine[int32(line)]) == 0 {
 			continue
 		}
-		if compares[line] = comparison.MatchString(text); compares[line] {
+		if compares[line] = f.compares(text); compares[line] {
 			continue
 		}
-		if entry.MatchString(text) || f.family.prose && row.MatchString(text) {
+		if entry.MatchString(text) || f.tabular(text) {
 			f.guardLine(line, false, f.perLine[int32(line)], best)
 		}
 	}
@@ -64,6 +73,17 @@ func (f *file) findGuards() []guard {
 	}
 	slices.SortFunc(f.guards, func(a, b guard) int { return cmp.Or(a.line-b.line, a.c.index-b.c.index) })
 	return f.guards
+}
+
+// compares says that a line of code asks for an operand by its value.
+func (f *file) compares(text string) bool {
+	return comparison.MatchString(text) || f.family.words && arm.MatchString(text) || f.family.regex && match.MatchString(text)
+}
+
+// tabular says that a line of text or data, or of what a shell feeds to a
+// command, maps one thing to another.
+func (f *file) tabular(text string) bool {
+	return f.family.prose && row.MatchString(text) || (f.family.prose || f.family.words) && columns.MatchString(text)
 }
 
 // nested counts the atoms of a comparison and of those right below it, which
@@ -198,8 +218,33 @@ func (f *file) vocabulary(c *caseText, here map[int32]int) bool {
 	if len(c.need) != 1 || c.in.atoms[c.need[0]].num {
 		return false
 	}
-	return f.a.cases.singles(f)*vocabularyShare <= len(f.strings())
+	keys := f.keys()
+	return f.a.cases.singles(keys)*vocabularyShare <= len(keys)
 }
+
+// keys are what a table of this file may be keyed by: its strings, and where
+// words need no quotes the first word of every line.
+func (f *file) keys() []piece {
+	if f.keyed != nil {
+		return f.keyed
+	}
+	f.keyed = []piece{}
+	for _, t := range f.strings() {
+		f.keyed = append(f.keyed, piece{text: t.value(), line: t.line})
+	}
+	if !f.family.prose && !f.family.words {
+		return f.keyed
+	}
+	for i, line := range f.lines {
+		if key := leading.FindStringSubmatch(line); f.isAdded[i] && key != nil {
+			f.keyed = append(f.keyed, piece{text: key[1], line: i + 1})
+		}
+	}
+	return f.keyed
+}
+
+// leading is the first word of a line that is more than a letter, as of `s/`.
+var leading = regexp.MustCompile(`^[^\pL\pN]*(?:\pL[^\pL\pN]+)?([\pL\pN]+)`)
 
 // vocabularyShare is how many strings stand against one that is a whole input
 // where a table is vocabulary.

@@ -211,12 +211,11 @@ func capped(list []*field, fd *field) []*field {
 	return list
 }
 
-// singles counts the added strings of a file that are the whole input of a
-// case of one word.
-func (x *caseIndex) singles(f *file) int {
+// singles counts the keys that are the whole input of a case of one word.
+func (x *caseIndex) singles(keys []piece) int {
 	n := 0
-	for _, t := range f.strings() {
-		for _, fd := range x.whole[squeeze(t.value())] {
+	for _, key := range keys {
+		for _, fd := range x.whole[squeeze(key.text)] {
 			if fd.role == inputRole && len(fd.ids) == 1 {
 				n++
 				break

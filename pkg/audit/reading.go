@@ -93,6 +93,7 @@ func (f *file) read() {
 	f.indexLines()
 	f.indexRows()
 	f.indexNames()
+	f.indexWords()
 }
 
 // indexNames lists, a line, the case atoms that its identifiers spell.
@@ -108,6 +109,23 @@ func (f *file) indexNames() {
 			}
 		}
 	}
+}
+
+// indexWords counts the words of a shell's lines with its literals: there a
+// word needs no quotes.
+func (f *file) indexWords() {
+	if !f.family.words {
+		return
+	}
+	for line, ids := range f.names {
+		if f.perLine[line] == nil {
+			f.perLine[line] = map[int32]int{}
+		}
+		for _, id := range ids {
+			f.perLine[line][id]++
+		}
+	}
+	f.names = map[int32][]int32{}
 }
 
 // readKind adds the plain reading of pieces and those that undo an encoding,

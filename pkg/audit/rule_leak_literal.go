@@ -24,9 +24,10 @@ var ruleLiteral = rule{
 			if f.added == 0 || t.a.cases.empty() {
 				continue
 			}
-			n, list := t.a.cases.singles(f), f.strings()
+			list := f.keys()
+			n := t.a.cases.singles(list)
 			if n >= listedInputs && n*vocabularyShare > len(list) {
-				return []Finding{f.at(list[0].line, Invalid, fmt.Sprintf("%d strings are whole inputs of cases", n))}
+				return []Finding{f.at(list[0].line, Invalid, fmt.Sprintf("%d entries are whole inputs of cases", n))}
 			}
 		}
 		return nil
