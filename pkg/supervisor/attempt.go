@@ -28,12 +28,16 @@ func (s *Supervisor) incumbent() string { return s.Run.Best() }
 // leased gives a head with a new claim, over the lease in force if there is one.
 func (s *Supervisor) leased(why string) ledger.Head {
 	h := s.head()
-	s.lease = token()
+	id := token()
+	if s.leases == nil {
+		s.leases = map[string]bool{}
+	}
+	s.leases[id] = true
 	h.Claim = &ledger.Claim{Holder: s.Holder, Deadline: s.deadline(), TookOver: h.Lease, Why: why}
 	if h.Lease == "" {
 		h.Claim.Why = ""
 	}
-	h.Lease = s.lease
+	h.Lease = id
 	return h
 }
 
@@ -45,7 +49,6 @@ func (s *Supervisor) deadline() time.Time {
 // claim opens an attempt for a commit and records what the audit says of it.
 // A claim that was cut off before that is finished under a new lease.
 func (s *Supervisor) claim(step journal.Step) error {
-	s.outcome = nil
 	if s.Run.Probed == nil {
 		probed := s.Probed
 		if err := s.hold(&probed); err != nil {
@@ -88,7 +91,6 @@ func (s *Supervisor) repetitions() int {
 
 // retry claims a lost pass again.
 func (s *Supervisor) retry(step journal.Step) error {
-	s.outcome = nil
 	lost := s.Run.Open.Lost + 1
 	return s.hold(&ledger.Retried{Head: s.leased(step.Reason), Stage: ledger.Development, Lost: lost, Reason: step.Reason})
 }

@@ -22,6 +22,7 @@ func (s *Supervisor) execute(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
+	s.fresh = false // a pass takes its time
 	ctx, cancel := context.WithDeadline(ctx, s.Run.Open.Lease.Deadline)
 	defer cancel()
 	pass := s.pass()
@@ -40,7 +41,7 @@ func (s *Supervisor) execute(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("attempt %d: %w", s.Run.Open.Iteration, err)
 	}
-	s.outcome = outcome
+	s.outcome, s.under = outcome, s.Run.Open.Lease.ID
 	return nil
 }
 

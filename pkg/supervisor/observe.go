@@ -12,7 +12,10 @@ import (
 // observe looks at what lies outside the records. The remote is asked only
 // where the next step depends on the run branch.
 func (s *Supervisor) observe(ctx context.Context) error {
-	w := journal.World{Now: s.Now(), Lease: s.lease, Outcome: s.outcome != nil, Gone: s.gone()}
+	w := journal.World{Now: s.Now(), Gone: s.gone()}
+	if a := s.Run.Open; a != nil && a.Lease != nil && s.leases[a.Lease.ID] {
+		w.Lease, w.Outcome = a.Lease.ID, s.outcome != nil && s.under == a.Lease.ID
+	}
 	if s.needsBranch() {
 		if !s.fresh {
 			if err := s.fetch(ctx); err != nil {
@@ -74,7 +77,7 @@ func (s *Supervisor) gone() string {
 	switch {
 	case s.Now().After(a.Lease.Deadline):
 		return "the lease ended at " + a.Lease.Deadline.Format(time.RFC3339)
-	case a.Lease.ID != s.lease && holder.Host == s.Holder.Host && !s.Alive(holder):
+	case !s.leases[a.Lease.ID] && holder.Host == s.Holder.Host && !s.Alive(holder):
 		return fmt.Sprintf("process %d is gone", holder.PID)
 	}
 	return ""

@@ -71,8 +71,9 @@ type Supervisor struct {
 	Seen []string
 
 	records
-	lease   string
+	leases  map[string]bool // that this process has drawn, whatever became of them
 	outcome *evaluate.Outcome
+	under   string // the lease under which outcome was found
 	world   journal.World
 	fresh   bool // world was read since the last step that moved anything
 }
