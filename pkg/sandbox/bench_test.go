@@ -10,14 +10,11 @@ import (
 )
 
 // BenchmarkTrue compares the launch of /usr/bin/true: without walls, in both
-// modes, and in bubblewrap where it is installed.
+// modes, and in bubblewrap where it is installed. On a busy machine the fastest
+// launch tells more than the mean.
 func BenchmarkTrue(b *testing.B) {
 	b.Run("exec", func(b *testing.B) {
-		for b.Loop() {
-			if err := exec.Command("/usr/bin/true").Run(); err != nil {
-				b.Fatal(err)
-			}
-		}
+		fastest(b, func() error { return exec.Command("/usr/bin/true").Run() })
 	})
 	for _, mode := range []Mode{Root, User} {
 		b.Run(string(mode), func(b *testing.B) {
@@ -26,12 +23,11 @@ func BenchmarkTrue(b *testing.B) {
 				b.Skip(err)
 			}
 			defer s.Close()
-			for b.Loop() {
-				r, err := s.Run(context.Background(), Spec{Argv: []string{"/usr/bin/true"}, Limits: Limits{Wall: time.Minute, Output: 1 << 20, Temporary: 1 << 20, Memory: 64 << 20, Pids: 16}})
-				if err != nil || r.Exit != 0 {
-					b.Fatal(r, err)
-				}
-			}
+			spec := Spec{Argv: []string{"/usr/bin/true"}, Limits: small()}
+			fastest(b, func() error {
+				_, err := s.Run(context.Background(), spec)
+				return err
+			})
 		})
 	}
 	b.Run("bubblewrap", func(b *testing.B) {
@@ -39,13 +35,22 @@ func BenchmarkTrue(b *testing.B) {
 		if err != nil {
 			b.Skip(err)
 		}
-		for b.Loop() {
-			c := exec.Command(bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--ro-bind", "/usr", "/usr",
+		fastest(b, func() error {
+			return exec.Command(bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--ro-bind", "/usr", "/usr",
 				"--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64",
-				"--proc", "/proc", "--dev", "/dev", "--size", "1048576", "--tmpfs", "/tmp", "--remount-ro", "/", "/usr/bin/true")
-			if out, err := c.CombinedOutput(); err != nil {
-				b.Fatal(err, string(out))
-			}
-		}
+				"--proc", "/proc", "--dev", "/dev", "--size", "1048576", "--tmpfs", "/tmp", "--remount-ro", "/", "/usr/bin/true").Run()
+		})
 	})
+}
+
+func fastest(b *testing.B, launch func() error) {
+	best := time.Hour
+	for b.Loop() {
+		begun := time.Now()
+		if err := launch(); err != nil {
+			b.Fatal(err)
+		}
+		best = min(best, time.Since(begun))
+	}
+	b.ReportMetric(float64(best.Microseconds())/1000, "fastest-ms")
 }

@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/rand"
 	"errors"
@@ -86,17 +85,21 @@ func findCgroups() (*cgroups, error) {
 	return c, nil
 }
 
-// hierarchies reads where the cgroup file systems are mounted.
+// hierarchies reads where the cgroup file systems are mounted: version 1 by
+// controller, and version 2.
 func hierarchies() (one map[string]string, two string, err error) {
-	f, err := os.Open("/proc/self/mountinfo")
+	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return nil, "", err
 	}
-	defer f.Close()
+	one, two = parseMounts(string(data))
+	return one, two, nil
+}
+
+func parseMounts(mountinfo string) (one map[string]string, two string) {
 	one = map[string]string{}
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		left, right, _ := strings.Cut(lines.Text(), " - ")
+	for _, line := range strings.Split(mountinfo, "\n") {
+		left, right, _ := strings.Cut(line, " - ")
 		l, r := strings.Fields(left), strings.Fields(right)
 		if len(l) < 5 || len(r) < 3 {
 			continue
@@ -110,7 +113,7 @@ func hierarchies() (one map[string]string, two string, err error) {
 			}
 		}
 	}
-	return one, two, lines.Err()
+	return one, two
 }
 
 // findV2 tries the top of the tree, where root may make a folder, and then the
@@ -396,9 +399,15 @@ func startTime(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:])) // the name before may hold anything
+	return parseStart(data)
+}
+
+// parseStart finds field 22 of a stat file. The name in field 2 may hold
+// anything, but nothing after it holds a parenthesis.
+func parseStart(stat []byte) (string, error) {
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) < 20 {
-		return "", fmt.Errorf("/proc/%d/stat: %d fields", pid, len(fields))
+		return "", fmt.Errorf("process state %q has %d fields", stat, len(fields))
 	}
 	return fields[19], nil
 }

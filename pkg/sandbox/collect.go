@@ -15,6 +15,7 @@ import (
 const (
 	maxDepth = 64   // folders in folders
 	maxPath  = 1024 // bytes of a collected path
+	maxNamed = 100  // refusals that are named; the others are counted
 )
 
 // collector copies the plain files of a tree that a hostile process has left.
@@ -23,6 +24,7 @@ type collector struct {
 	to      *os.Root
 	budget  int64
 	refused []string
+	more    int // refusals that are not named
 }
 
 // collect copies the plain files below the open folder dir into the host folder
@@ -36,6 +38,9 @@ func collect(dir *os.File, to string, budget int64) (refused []string, err error
 	defer root.Close()
 	c := &collector{to: root, budget: budget}
 	err = c.folder(dir, "", 1)
+	if c.more > 0 {
+		c.refused = append(c.refused, fmt.Sprintf("%d more", c.more))
+	}
 	return c.refused, err
 }
 
@@ -100,6 +105,10 @@ func (c *collector) file(f *os.File, rel string, info fs.FileInfo) error {
 }
 
 func (c *collector) refuse(rel, why string) {
+	if len(c.refused) == maxNamed {
+		c.more++
+		return
+	}
 	c.refused = append(c.refused, fmt.Sprintf("%s: %s", visibleName(rel), why))
 }
 

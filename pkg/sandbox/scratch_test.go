@@ -227,6 +227,21 @@ func TestCollectBudget(t *testing.T) {
 	}
 }
 
+// TestCollectNamesFew checks that refusals cannot flood a record.
+func TestCollectNamesFew(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	for i := range 150 {
+		must(t, os.Symlink("x", filepath.Join(from, fmt.Sprint(i))))
+	}
+	dir, err := os.Open(from)
+	must(t, err)
+	defer dir.Close()
+	refused, err := collect(dir, to, 1000)
+	if err != nil || len(refused) != maxNamed+1 || refused[maxNamed] != "50 more" {
+		t.Errorf("%d refusals, %v", len(refused), err)
+	}
+}
+
 func TestVisibleName(t *testing.T) {
 	for in, want := range map[string]string{"a/b": "a/b", "a b": "a b", "a\nb": `"a\nb"`, "\xff": `"\xff"`, "\u202e": `"\u202e"`, `q"`: `"q\""`} {
 		if got := visibleName(in); got != want {
