@@ -24,6 +24,8 @@ func (l *launch) failure(ctx context.Context) error {
 		return refuse("set-up of the sandbox", string(stuck), "")
 	case len(l.plan.Argv) > 0 && l.exec == nil && l.starved > 0:
 		return refuse("limit memory", "too small even for the sandbox's own init", "allow at least 16 MiB")
+	case l.exec != nil && len(l.scratch) != l.order(""):
+		return refuse("scratches", "their descriptors did not arrive", "raise the limit of open files")
 	case len(l.plan.Argv) > 0 && l.exec == nil:
 		return refuse("set-up of the sandbox", "its init ended before the command was started", "")
 	}
@@ -54,7 +56,8 @@ func (l *launch) result(budgets []int64) (Result, error) {
 	return r, nil
 }
 
-// order is the place of a scratch among those that are collected.
+// order is the place of a scratch among those that are collected; of no target,
+// their number.
 func (l *launch) order(target string) int {
 	n := 0
 	for _, m := range l.plan.Mounts {
