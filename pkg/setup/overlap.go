@@ -44,9 +44,14 @@ func (e *OverlapError) Error() string {
 
 // String is the overlap on one line, with its first places.
 func (o Overlap) String() string {
+	return fmt.Sprintf("%d in %s, %d of them byte for byte: %s", o.Alike, o.With, o.Exact, o.where())
+}
+
+// where names a few of the places.
+func (o Overlap) where() string {
 	const most = 5
 	places := o.Places[:min(most, len(o.Places))]
-	text := fmt.Sprintf("%d in %s, %d of them byte for byte: %s", o.Alike, o.With, o.Exact, strings.Join(places, ", "))
+	text := strings.Join(places, ", ")
 	if more := len(o.Places) - len(places) + o.More; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -65,12 +70,12 @@ func newOverlap(with string, found *vault.Overlap, place func(vault.Place) strin
 // between compares a split with another, whose files lie below folder.
 func between(cases, other []vault.Case, folder string) Overlap {
 	return newOverlap(folder, vault.Between(cases, other), func(p vault.Place) string {
-		return visible(folder + "/inputs/" + p.File)
+		return escaped(folder + "/inputs/" + p.File)
 	})
 }
 
-// visible shows a path with everything escaped that is no plain character.
-func visible(path string) string { return strings.Trim(fmt.Sprintf("%+q", path), `"`) }
+// escaped shows a path with everything escaped that is no plain character.
+func escaped(path string) string { return strings.Trim(fmt.Sprintf("%+q", path), `"`) }
 
 // Repository is where no case of a gate may stand: a commit, and all before it.
 type Repository struct {
@@ -110,22 +115,39 @@ const (
 	maxSearchSize = 1 << 30 // bytes of all files
 )
 
+// visibleSplit is a split that everybody sees.
+type visibleSplit struct {
+	name, folder string
+	cases        []vault.Case
+}
+
+// visible reads the splits that everybody sees, development first.
+func (r Repository) visible() ([]visibleSplit, error) {
+	splits := []visibleSplit{{name: "development", folder: r.Contract.Splits.Development}}
+	if folder := r.Contract.Counterexamples; folder != "" {
+		splits = append(splits, visibleSplit{name: "counterexamples", folder: folder})
+	}
+	for i, s := range splits {
+		split, err := supervisor.ReadSplit(r.Work, r.Commit, s.folder)
+		if err != nil {
+			return nil, &SealError{s.name, err.Error(), "commit the cases, one file a case in inputs/ and its answer, under the same name, in answers/"}
+		}
+		splits[i].cases = toVault(split)
+	}
+	return splits, nil
+}
+
 // search compares cases with the visible splits, the tree of the commit and
 // its history.
 func (r Repository) search(cases []vault.Case) ([]Overlap, Looked, error) {
+	splits, err := r.visible()
+	if err != nil {
+		return nil, Looked{}, err
+	}
 	var out []Overlap
 	known := map[string]bool{} // files that a split holds
-	for _, s := range []struct{ name, folder string }{
-		{"development", r.Contract.Splits.Development}, {"counterexamples", r.Contract.Counterexamples},
-	} {
-		if s.folder == "" {
-			continue
-		}
-		split, err := supervisor.ReadSplit(r.Work, r.Commit, s.folder)
-		if err != nil {
-			return nil, Looked{}, &SealError{s.name, err.Error(), "commit the cases, one file a case in inputs/ and its answer, under the same name, in answers/"}
-		}
-		o := between(cases, toVault(split), s.folder)
+	for _, s := range splits {
+		o := between(cases, s.cases, s.folder)
 		o.With = s.name
 		out = append(out, o)
 		if err := r.below(s.folder, known); err != nil {
@@ -133,9 +155,11 @@ func (r Repository) search(cases []vault.Case) ([]Overlap, Looked, error) {
 		}
 	}
 	tree, history, looked, err := r.scan(cases, known)
-	plain := func(p vault.Place) string { return visible(p.File) + fmt.Sprintf(":%d", p.Line) }
-	return append(out, newOverlap("the tree", &tree.Overlap, plain), newOverlap("the history", &history.Overlap, plain)), looked, err
+	return append(out, newOverlap("the tree", &tree.Overlap, plainPlace), newOverlap("the history", &history.Overlap, plainPlace)), looked, err
 }
+
+// plainPlace is the file and the line of a place.
+func plainPlace(p vault.Place) string { return escaped(p.File) + fmt.Sprintf(":%d", p.Line) }
 
 // below notes the ids of the files in a folder of the commit.
 func (r Repository) below(folder string, into map[string]bool) error {
@@ -187,7 +211,7 @@ func (l *Looked) search(w *repo.Work, e repo.Entry, finder *vault.Finder, prefix
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", visible(prefix+e.Path), err)
+		return fmt.Errorf("%s: %w", escaped(prefix+e.Path), err)
 	}
 	l.Files++
 	l.Bytes += int64(len(data))
