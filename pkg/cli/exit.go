@@ -104,7 +104,7 @@ func classifyPerson(err error) (int, string) {
 	case errors.As(err, &key) && key.Missing:
 		return exitAuth, "set " + judgeKeys + ", or name the file that keygen wrote with --keys FILE"
 	case errors.As(err, &key):
-		return exitUsage, "use the keys whose public halves stand in " + contract.DraftPath
+		return exitAuth, "use the keys whose public halves stand in " + contract.DraftPath
 	case errors.As(err, &faults):
 		return exitUsage, "correct " + faults.File + ", commit and push it"
 	case errors.As(err, &dirty):

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/gate"
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/setup"
+	"github.com/research-loop/research-loop/pkg/supervisor"
 	"github.com/research-loop/research-loop/pkg/vault"
 )
 
@@ -24,7 +26,7 @@ func gateCommand(env *Env) *cobra.Command {
   research-loop gate seal ../gate --split validation`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(keygenCommand(env), sealCommand(env))
+	cmd.AddCommand(keygenCommand(env), briefCommand(env), sealCommand(env), openCommand(env))
 	return cmd
 }
 
@@ -217,6 +219,82 @@ func (e *Env) showSealed(cmd *cobra.Command, s *setup.Sealed) error {
 		e.say("budget   at most %d queries: more could tell too much of %d cases", gate.MaxQueries(s.Cases), s.Cases)
 	}
 	return nil
+}
+
+func openCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "open BUNDLE --keys FILE",
+		Short: "Open a sealed half of a split",
+		Long: `Open opens SPLIT.inputs.age or SPLIT.answers.age with a file that keygen wrote
+and says what is in it. With --out DIR it writes the cases into DIR/inputs or
+DIR/answers; DIR must lie outside any git repository.`,
+		Example: `  research-loop gate open evaluation/validation/validation.inputs.age --keys ../keys/maintainer.key --out ../opened`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return env.unseal(cmd, args[0]) },
+	}
+	keysFlag(cmd)
+	cmd.Flags().String("out", "", "a folder for the cases, outside any repository")
+	return cmd
+}
+
+func (e *Env) unseal(cmd *cobra.Command, bundle string) error {
+	text, place, err := e.secret(cmd)
+	if err != nil {
+		return err
+	}
+	key, err := setup.ParseKey(text)
+	if err != nil {
+		return &supervisor.KeyError{Missing: strings.TrimSpace(text) == "", Why: place + ": " + err.Error()}
+	}
+	opened, err := setup.Open(absolute(e.dir(), bundle), key)
+	if err != nil {
+		return err
+	}
+	if out, _ := cmd.Flags().GetString("out"); out != "" {
+		if err := opened.Write(absolute(e.dir(), out)); err != nil {
+			return err
+		}
+	}
+	if wantsJSON(cmd) {
+		return e.json("gate-open", opened)
+	}
+	_, err = fmt.Fprintf(e.Stdout, "%s of %s: %d cases\n%s\n", opened.Kind, opened.Split, opened.Cases, opened.Digest)
+	return err
+}
+
+func briefCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "draft DIR",
+		Short: "Make a folder in which somebody who knows nothing of the program writes cases",
+		Long: `Draft makes DIR, outside any git repository, with the specification, the
+population, the form of inputs and answers and a brief for a person or a
+generator with a fresh context. It holds nothing of the visible cases, the code,
+candidates or results. When inputs/ and answers/ are filled, gate seal takes it.`,
+		Example: `  research-loop gate draft ../gate`,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return env.brief(cmd, args[0]) },
+	}
+	contractFlag(cmd)
+	return cmd
+}
+
+func (e *Env) brief(cmd *cobra.Command, dir string) error {
+	return e.withDraft(cmd, func(r setup.Repository) error {
+		files, err := setup.Brief(absolute(e.dir(), dir), r)
+		if err != nil {
+			return err
+		}
+		if r.Contract.Specification == "" {
+			e.say("note: the contract names no specification, so who writes the answers must know the task")
+		}
+		if wantsJSON(cmd) {
+			return e.json("gate-draft", map[string]any{"files": files})
+		}
+		for _, f := range files {
+			fmt.Fprintln(e.Stdout, f)
+		}
+		return nil
+	})
 }
 
 // contractFlag adds --contract to a command.
