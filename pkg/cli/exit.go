@@ -131,6 +131,7 @@ func classifyMachine(err error) (int, string) {
 		integrity *sandbox.IntegrityError
 		setup     *sandbox.SetupError
 		halted    *supervisor.HaltedError
+		broken    *supervisor.BrokenError
 		incumbent *decide.IncumbentError
 		remote    *repo.RemoteError
 		lost      *repo.LostRace
@@ -141,6 +142,8 @@ func classifyMachine(err error) (int, string) {
 		return exitIntegrity, "look at it, then: research-loop reconcile " + halted.Tag + " --authorise '<reason>'"
 	case errors.As(err, &breach):
 		return exitIntegrity, "believe nothing of this run until a person has looked: research-loop verify names every record that is wrong"
+	case errors.As(err, &broken):
+		return exitIntegrity, "research-loop doctor sandbox"
 	case errors.As(err, &seal), errors.As(err, &corrupt):
 		return exitIntegrity, "a person must look: compare with an earlier commit of the state branch, put nothing right by hand"
 	case errors.As(err, &integrity):

@@ -39,7 +39,7 @@ func (e *Env) about(use, short string, do func(*cobra.Command, *session, contrac
 func statusCommand(env *Env) *cobra.Command {
 	return env.about("status [TAG]", "Where the run stands, and the one next action",
 		func(cmd *cobra.Command, s *session, tag contract.Tag) error {
-			sup := s.supervisor(tag, nil, ledger.Probed{})
+			sup := s.supervisor(tag, nil)
 			if _, err := sup.Peek(cmd.Context()); err != nil {
 				return err
 			}

@@ -63,7 +63,7 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	box, probed, err := s.confine()
+	box, err := s.confine()
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 	if s.signer, err = e.signer(cmd, plan.Contract); err != nil {
 		return err
 	}
-	sup := s.supervisor(tag, box, probed)
+	sup := s.supervisor(tag, box)
 	confirm, _ := cmd.Flags().GetString("confirm")
 	if err := sup.Seal(cmd.Context(), plan, func(p *supervisor.Plan) (supervisor.Confirmation, error) {
 		return e.confirm(cmd.Context(), p, confirm)
@@ -225,12 +225,12 @@ func (e *Env) rehearse(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	box, probed, err := s.confine()
+	box, err := s.confine()
 	if err != nil {
 		return err
 	}
 	defer box.Close()
-	e.say("sandbox: %s mode, limits: %s", probed.Mode, strings.Join(probed.Limits, ", "))
+	e.say("sandbox: %s mode, limits: %s", box.Mode(), strings.Join(box.Limits(), ", "))
 	out, err := supervisor.Rehearse(cmd.Context(), s.clone, box, plan, s.folder("rehearsal"))
 	if err != nil {
 		return err
@@ -365,12 +365,12 @@ func (e *Env) supervise(cmd *cobra.Command, args []string, do func(*session, *su
 	if s.signer, err = e.signer(cmd, run.Contract.Contract); err != nil {
 		return err
 	}
-	box, probed, err := s.confine()
+	box, err := s.confine()
 	if err != nil {
 		return err
 	}
 	defer box.Close()
-	return do(s, s.supervisor(tag, box, probed))
+	return do(s, s.supervisor(tag, box))
 }
 
 // reconcile runs the loop and tells what happens.

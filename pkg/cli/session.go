@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/research-loop/research-loop/pkg/contract"
-	"github.com/research-loop/research-loop/pkg/evaluate"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
@@ -192,16 +191,20 @@ func parseTag(name string) (contract.Tag, error) {
 }
 
 // supervisor builds the supervisor of a run on this machine.
-func (s *session) supervisor(tag contract.Tag, l evaluate.Launcher, probed ledger.Probed) *supervisor.Supervisor {
+func (s *session) supervisor(tag contract.Tag, box *sandbox.Sandbox) *supervisor.Supervisor {
 	var seen []string
 	if s.work != nil && s.work.Top() != "" {
 		seen = []string{verify.MirrorOf(s.work.Top(), tag)}
 	}
-	return &supervisor.Supervisor{
-		Clone: s.clone, Launcher: l, Tag: tag, Folder: s.folder(tag),
+	sup := &supervisor.Supervisor{
+		Clone: s.clone, Tag: tag, Folder: s.folder(tag),
 		Holder: supervisor.ThisProcess(), Alive: supervisor.Alive, Now: s.env.Now,
-		Probed: probed, Level: level, Signer: s.signer, Trunk: s.trunk, Seen: seen,
+		Level: level, Signer: s.signer, Trunk: s.trunk, Seen: seen,
 	}
+	if box != nil {
+		sup.Launcher, sup.Probe = box, supervisor.ProbeOf(box)
+	}
+	return sup
 }
 
 // level is the only one that a supervisor on a person's machine can claim.
@@ -209,17 +212,13 @@ const level = "local"
 
 func (s *session) folder(tag contract.Tag) string { return filepath.Join(s.home, "runs", string(tag)) }
 
-// confine sets up the sandbox and says what it enforces.
-func (s *session) confine() (*sandbox.Sandbox, ledger.Probed, error) {
+// confine sets up the sandbox.
+func (s *session) confine() (*sandbox.Sandbox, error) {
 	var protected []string
 	if s.work != nil {
 		protected = append(protected, s.work.Top())
 	}
-	box, err := sandbox.New(sandbox.Options{Protected: protected})
-	if err != nil {
-		return nil, ledger.Probed{}, err
-	}
-	return box, ledger.Probed{Mode: string(box.Mode()), Limits: append([]string{}, box.Limits()...), Held: []string{}}, nil
+	return sandbox.New(sandbox.Options{Protected: protected})
 }
 
 // read reads a run's records without changing anything.
@@ -237,7 +236,7 @@ func (s *session) read(ctx context.Context, tag contract.Tag) (*journal.Run, err
 
 // source says where the records of a run are and what they are judged by.
 func (s *session) source(ctx context.Context, tag contract.Tag) (verify.Source, error) {
-	sup := s.supervisor(tag, nil, ledger.Probed{})
+	sup := s.supervisor(tag, nil)
 	src, err := sup.Source(ctx)
 	s.trunk = sup.Trunk
 	return src, err

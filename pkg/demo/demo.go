@@ -81,7 +81,7 @@ func Run(ctx context.Context, o Options) (string, error) {
 }
 
 func (d *demo) show(ctx context.Context) error {
-	launcher, probed, closeBox, err := d.confine()
+	launcher, probe, closeBox, err := d.confine()
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (d *demo) show(ctx context.Context) error {
 	defer clone.Close()
 	d.sup = &supervisor.Supervisor{
 		Clone: clone, Launcher: launcher, Tag: tag, Folder: filepath.Join(d.dir, "supervisor", "run"),
-		Holder: supervisor.ThisProcess(), Alive: supervisor.Alive, Now: d.Now, Probed: probed, Level: "local",
+		Holder: supervisor.ThisProcess(), Alive: supervisor.Alive, Now: d.Now, Probe: probe, Level: "local",
 	}
 	if err := d.start(ctx, clone); err != nil {
 		return err
@@ -109,20 +109,26 @@ func (d *demo) show(ctx context.Context) error {
 	return d.end(ctx)
 }
 
+// prober is the probe of a supervisor.
+type prober = func(context.Context) (ledger.Probed, error)
+
 // confine sets up the sandbox, or what stands in for it here.
-func (d *demo) confine() (evaluate.Launcher, ledger.Probed, func() error, error) {
+func (d *demo) confine() (evaluate.Launcher, prober, func() error, error) {
 	nothing := func() error { return nil }
 	if !d.Unconfined {
 		box, err := sandbox.New(sandbox.Options{})
 		if err == nil {
 			d.say("sandbox: %s mode; limits: %s", box.Mode(), strings.Join(box.Limits(), ", "))
-			return box, ledger.Probed{Mode: string(box.Mode()), Limits: append([]string{}, box.Limits()...), Held: []string{}}, box.Close, nil
+			return box, supervisor.ProbeOf(box), box.Close, nil
 		}
 		d.say("no sandbox on this machine: %v", err)
 	}
 	d.say("the demo's own candidates run UNCONFINED; a real run refuses to start here")
 	d.mark = " (unconfined)"
-	return sandbox.NewUnconfined(), ledger.Probed{Mode: "unconfined", Limits: []string{}, Held: []string{}}, nothing, nil
+	unproven := func(context.Context) (ledger.Probed, error) {
+		return ledger.Probed{Mode: "unconfined", Limits: []string{}, Held: []string{}, Open: []string{}}, nil
+	}
+	return sandbox.NewUnconfined(), unproven, nothing, nil
 }
 
 // project makes the bare remote, the author's clone and its first commit.

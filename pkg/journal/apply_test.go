@@ -102,7 +102,7 @@ var stages = []struct {
 	allowed string
 }{
 	{"sealed", func(k *clerk) {}, "probed prepared closing halted"},
-	{"probed", func(k *clerk) { k.must(&ledger.Probed{}) }, "prepared closing halted"},
+	{"probed", func(k *clerk) { k.must(&ledger.Probed{}) }, "probed prepared closing halted"},
 	{"baseline prepared", func(k *clerk) { k.must(k.prepared("L")) }, "probed committed closing halted"},
 	{"baseline committed", func(k *clerk) { k.claim("L", id(0), "B") }, "probed started closing halted"},
 	{"baseline running", func(k *clerk) { k.claim("L", id(0), "B"); k.must(k.started()) }, "probed setup_retried retried evaluated decided closing halted"},

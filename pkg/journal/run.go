@@ -231,8 +231,6 @@ func (r *Run) mayStand(kind ledger.Kind) error {
 		return fmt.Errorf("the run is halted: %s", r.Halted.Reason)
 	case r.Halted == nil && authorised:
 		return fmt.Errorf("the run is not halted")
-	case r.Probed != nil && kind == ledger.KindProbed:
-		return fmt.Errorf("a run is probed once")
 	case r.Closing != nil && kind == ledger.KindClosing:
 		return fmt.Errorf("the run is closing already")
 	case kind != ledger.KindClosed:

@@ -47,8 +47,10 @@ type Sealed struct {
 type Probed struct {
 	Mode   string   `json:"mode"`
 	Limits []string `json:"limits"`
-	// Held lists the attacks that were tried and did not succeed.
+	// Held lists the attacks that were tried and did not succeed, Open those
+	// that did: then nothing is launched.
 	Held []string `json:"held"`
+	Open []string `json:"open"`
 }
 
 // SetupRetried says that the baseline's machine lacked something harmless.

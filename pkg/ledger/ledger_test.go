@@ -60,7 +60,7 @@ func entry(iteration int) ledger.Entry {
 func everything() []ledger.Data {
 	return []ledger.Data{
 		&ledger.Sealed{Contract: ledger.ZeroHash, Baseline: sha(1), Tree: sha(9), Pinned: sha(1), Tool: "v1"},
-		&ledger.Probed{Mode: "root", Limits: []string{"memory"}, Held: []string{"network"}},
+		&ledger.Probed{Mode: "root", Limits: []string{"memory"}, Held: []string{"network"}, Open: []string{}},
 		&ledger.SetupRetried{Reason: "no go on PATH"},
 		&ledger.Prepared{Head: head(true)},
 		&ledger.Committed{

@@ -49,12 +49,6 @@ func (s *Supervisor) deadline() time.Time {
 // claim opens an attempt for a commit and records what the audit says of it.
 // A claim that was cut off before that is finished under a new lease.
 func (s *Supervisor) claim(step journal.Step) error {
-	if s.Run.Probed == nil {
-		probed := s.Probed
-		if err := s.hold(&probed); err != nil {
-			return err
-		}
-	}
 	if s.Run.Open == nil {
 		if err := s.hold(&ledger.Prepared{Head: s.leased("")}); err != nil {
 			return err

@@ -19,8 +19,12 @@ import (
 // execute launches the pass that this process has claimed. The claim is durable
 // before anything is launched. At the lease's deadline what runs is killed.
 func (s *Supervisor) execute(ctx context.Context) error {
+	broken := s.prove(ctx)
 	if err := s.flush(ctx); err != nil {
 		return err
+	}
+	if broken != nil {
+		return broken
 	}
 	s.fresh = false // a pass takes its time
 	ctx, cancel := context.WithDeadline(ctx, s.Run.Open.Lease.Deadline)

@@ -58,8 +58,9 @@ type Supervisor struct {
 	Now    func() time.Time
 	// Say, if set, is told of every step before it is done.
 	Say func(journal.Step, *journal.Run)
-	// Probed is what the sandbox was found to enforce; recorded once a run.
-	Probed ledger.Probed
+	// Probe attacks the sandbox; it is asked once, before the first launch, and
+	// the answer is recorded.
+	Probe func(context.Context) (ledger.Probed, error)
 	// Level stands in every entry.
 	Level string
 	// Signer signs the records of a run whose contract has keys. Whoever only
@@ -75,6 +76,7 @@ type Supervisor struct {
 	outcome *evaluate.Outcome
 	under   string // the lease under which outcome was found
 	world   journal.World
+	probed  bool
 	fresh   bool // world was read since the last step that moved anything
 }
 
