@@ -82,10 +82,10 @@ func TestScratchCaps(t *testing.T) {
 func TestCollectAfterKill(t *testing.T) {
 	inModes(t, func(t *testing.T, s *Sandbox) {
 		out := sharedDir(t)
-		spec := sh("echo -n a >/out/a; while :; do :; done")
-		spec.Limits.Wall = 300 * time.Millisecond
+		spec := sh("echo -n a >/out/a; while :; do echo x; done")
+		spec.Limits.Output = 100
 		spec.Scratch = []Scratch{{Target: "/out", Bytes: 1 << 20, Collect: out}}
-		if r := run(t, s, spec); r.Outcome != TimedOut {
+		if r := run(t, s, spec); r.Outcome != OutputLimit {
 			t.Errorf("%s", r.Outcome)
 		}
 		if got := listing(t, out); !slices.Equal(got, []string{"a false a"}) {
