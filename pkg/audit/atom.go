@@ -19,7 +19,7 @@ type atom struct {
 // part words is a word by itself.
 func atoms(text string) []atom {
 	text = fold(text)
-	var list []atom
+	list := make([]atom, 0, len(text)/6+1)
 	for i := 0; i < len(text); {
 		r, n := runeAt(text, i)
 		switch {

@@ -6,16 +6,16 @@ import "fmt"
 // audit.bounds. They are far above honest candidates and keep the worst case
 // to seconds and to a few hundred megabytes.
 const (
-	maxCommits   = 20       // DESIGN: a candidate is the tip of at most 20 commits
-	maxFile      = 2 << 20  // bytes of one changed file
-	maxChanged   = 4 << 20  // bytes of all changed files of one tree
-	maxFiles     = 2000     // changed files of one tree
-	maxCaseBytes = 32 << 20 // bytes of all cases
-	maxDecoded   = 16 << 20 // bytes of decoded readings
-	maxWork      = 60e6     // comparisons of evidence
-	nearBytes    = 1 << 20  // baseline bytes read at first
-	farBytes     = 32 << 20 // baseline bytes read once there is something to weigh
-	maxSpan      = 64       // tokens of a constant expression, pieces of a joined literal
+	maxCommits   = 20        // DESIGN: a candidate is the tip of at most 20 commits
+	maxFile      = 2 << 20   // bytes of one changed file
+	maxChanged   = 4 << 20   // bytes of all changed files of one tree
+	maxFiles     = 2000      // changed files of one tree
+	maxCaseBytes = 32 << 20  // bytes of all cases
+	maxDecoded   = 16 << 20  // bytes of decoded readings
+	maxWork      = 60e6      // comparisons of evidence
+	nearBytes    = 256 << 10 // baseline bytes read at first
+	farBytes     = 32 << 20  // baseline bytes read once there is something to weigh
+	maxSpan      = 64        // tokens of a constant expression, pieces of a joined literal
 )
 
 // budget counts work. It is shared by all trees of a Check, so that twenty

@@ -9,6 +9,7 @@ import (
 // novelty knows what is not news: the text of the sealed baseline, as far as
 // it is no frozen file (those hold the cases), and of the specification.
 type novelty struct {
+	texts                []string        // the files of the baseline that were read
 	base, spec           string          // atoms joined by blanks
 	baseTight, specTight string          // squeezed
 	vocab                map[string]bool // words of the baseline, parts of its identifiers too
@@ -40,6 +41,11 @@ func (n *novelty) of(run string) origin {
 	return nowhere
 }
 
+// writes says that the baseline holds a text as it is.
+func (n *novelty) writes(text string) bool {
+	return slices.ContainsFunc(n.texts, func(t string) bool { return strings.Contains(t, text) })
+}
+
 // ofTight is of for squeezed text.
 func (n *novelty) ofTight(text string) origin {
 	switch {
@@ -52,22 +58,30 @@ func (n *novelty) ofTight(text string) origin {
 }
 
 // readBaseline reads up to limit bytes of the baseline, what lies nearest to
-// the changes first.
+// the changes first: changed files, then files of their folders, then the
+// rest, each by path.
 func (a *audit) readBaseline(limit int) *novelty {
 	n := &novelty{vocab: map[string]bool{}}
 	var base, tight strings.Builder
-	for _, e := range a.nearest() {
-		b := a.blob(e.ID)
-		if b.err != nil || b.kind != plainText && b.kind != badEncoding {
-			continue
+	rank := a.nearness()
+	for near := range 3 {
+		for _, e := range sortedEntries(a.in.Baseline) {
+			if e.Mode != "100644" && e.Mode != "100755" || rank(e) != near || a.in.Scope.Frozen(e.Path) {
+				continue
+			}
+			b := a.blob(e.ID)
+			if b.err != nil || b.kind != plainText && b.kind != badEncoding {
+				continue
+			}
+			if limit -= len(b.text); limit < 0 {
+				n.partial = true
+				break
+			}
+			n.texts = append(n.texts, b.text)
+			n.learn(b.text, &base)
+			tight.WriteString(squeeze(b.text))
+			tight.WriteByte(' ')
 		}
-		if limit -= len(b.text); limit < 0 {
-			n.partial = true
-			break
-		}
-		n.learn(b.text, &base)
-		tight.WriteString(squeeze(b.text))
-		tight.WriteByte(' ')
 	}
 	n.base, n.baseTight = base.String(), tight.String()
 	var spec strings.Builder
@@ -76,16 +90,15 @@ func (a *audit) readBaseline(limit int) *novelty {
 	return n
 }
 
-// nearest orders the readable baseline: changed files, then files of their
-// folders, then the rest, each by path.
-func (a *audit) nearest() []Entry {
+// nearness ranks an entry by how near it lies to the changes.
+func (a *audit) nearness() func(Entry) int {
 	list, _ := changes(a.in.Baseline, a.in.Candidate)
 	changed, near := map[string]bool{}, map[string]bool{}
 	for _, c := range list {
 		changed[c.path] = true
 		near[folder(c.path)] = true
 	}
-	rank := func(e Entry) int {
+	return func(e Entry) int {
 		switch {
 		case changed[e.Path]:
 			return 0
@@ -94,13 +107,6 @@ func (a *audit) nearest() []Entry {
 		}
 		return 2
 	}
-	var out [3][]Entry
-	for _, e := range sortedEntries(a.in.Baseline) {
-		if (e.Mode == "100644" || e.Mode == "100755") && !a.in.Scope.Frozen(e.Path) {
-			out[rank(e)] = append(out[rank(e)], e)
-		}
-	}
-	return slices.Concat(out[:]...)
 }
 
 func folder(path string) string {
@@ -112,7 +118,9 @@ func (n *novelty) learn(text string, b *strings.Builder) {
 	list := atoms(text)
 	join(b, list)
 	for _, x := range list {
-		n.vocab[x.text] = true
+		if !n.vocab[x.text] {
+			n.vocab[x.text] = true
+		}
 	}
 	for _, part := range camelParts(text) {
 		n.vocab[fold(part)] = true

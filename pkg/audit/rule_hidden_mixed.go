@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -15,6 +16,7 @@ var ruleMixedScript = rule{
 			if !f.isAdded[i] || isASCII(line) {
 				continue
 			}
+			line = escapeText.ReplaceAllString(line, " ")
 			for word := range strings.FieldsFuncSeq(line, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 				if mixedScript(word) {
 					found = append(found, f.at(i+1, Invalid, "a word mixes Latin letters with look-alikes of another script"))
@@ -25,6 +27,9 @@ var ruleMixedScript = rule{
 		return found
 	},
 }
+
+// escapeText is an escape, whose letters belong to no word.
+var escapeText = regexp.MustCompile(`\\(?:[xuU][0-9a-fA-F]+|.)`)
 
 // mixedScript wants two Latin letters and only look-alikes beside them: Δt and
 // μs are ordinary.
