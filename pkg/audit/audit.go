@@ -109,8 +109,12 @@ type audit struct {
 	blobs  map[string]blob
 	memo   map[change]*file // a file and what its rules found, by change
 	notes  map[string]bool
-	frozen *frozenNames
-	window *windowIndex
+	// what the digests of the cases were asked for, and found
+	digestHits  map[string]digestHit
+	digestAsked map[string]bool
+	digestTried int
+	frozen      *frozenNames
+	window      *windowIndex
 }
 
 func newAudit(in Input, bytes int) *audit {

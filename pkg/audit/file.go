@@ -2,7 +2,6 @@ package audit
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -34,6 +33,8 @@ type file struct {
 	runs      []run
 	guards    []guard
 	keyed     []piece
+	quoted    []token // the string tokens
+	single    *int    // keys that are the input of a case of one word
 
 	lowered [2]string // a text and its lower case
 	done    bool
@@ -264,7 +265,15 @@ func (f *file) at(line int, severity Severity, message string) Finding {
 	return Finding{Severity: severity, Path: f.path, Line: line, Message: message}
 }
 
-// strings lists the string tokens.
+// strings lists the string tokens, once.
 func (f *file) strings() []token {
-	return slices.DeleteFunc(slices.Clone(f.tokens), func(t token) bool { return t.kind != stringKind })
+	if f.quoted == nil {
+		f.quoted = []token{}
+		for _, t := range f.tokens {
+			if t.kind == stringKind {
+				f.quoted = append(f.quoted, t)
+			}
+		}
+	}
+	return f.quoted
 }

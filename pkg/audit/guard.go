@@ -218,8 +218,7 @@ func (f *file) vocabulary(c *caseText, here map[int32]int) bool {
 	if len(c.need) != 1 || c.in.atoms[c.need[0]].num {
 		return false
 	}
-	keys := f.keys()
-	return f.a.cases.singles(keys)*vocabularyShare <= len(keys)
+	return f.a.cases.singles(f)*vocabularyShare <= len(f.keys())
 }
 
 // keys are what a table of this file may be keyed by: its strings, and where

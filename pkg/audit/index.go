@@ -211,10 +211,15 @@ func capped(list []*field, fd *field) []*field {
 	return list
 }
 
-// singles counts the keys that are the whole input of a case of one word.
-func (x *caseIndex) singles(keys []piece) int {
+// singles counts the keys of a file that are the whole input of a case of one
+// word.
+func (x *caseIndex) singles(f *file) int {
+	if f.single != nil {
+		return *f.single
+	}
 	n := 0
-	for _, key := range keys {
+	f.single = &n
+	for _, key := range f.keys() {
 		for _, fd := range x.whole[squeeze(key.text)] {
 			if fd.role == inputRole && len(fd.ids) == 1 {
 				n++

@@ -25,12 +25,11 @@ var ruleDigest = rule{
 		if len(tokens) == 0 {
 			return nil
 		}
-		w := want(tokens)
-		w.hash(t.a)
-		chance := math.Log2(float64(len(tokens))*float64(w.tried+1)) + digestSurplus
+		hits, tried := t.a.digests(tokens)
+		chance := math.Log2(float64(len(tokens))*float64(tried+1)) + digestSurplus
 		var found []Finding
-		for i, k := range tokens {
-			if hit, ok := w.hits[i]; ok && hit.bits >= chance {
+		for _, k := range tokens {
+			if hit, ok := hits[k.key()]; ok && hit.bits >= chance {
 				finding := k.file.at(k.line, Invalid, "the literal is a digest of the text of case "+hit.id)
 				finding.Case = hit.id
 				found = append(found, finding)
@@ -55,6 +54,8 @@ type digestToken struct {
 	hex    string // of the bytes, or ""
 	number string // canonical, or ""
 }
+
+func (k digestToken) key() string { return k.hex + "#" + k.number }
 
 // digestTokens lists those of all files of a tree.
 func (t *tree) digestTokens() []digestToken {
@@ -142,6 +143,31 @@ func want(tokens []digestToken) *wanted {
 		}
 	}
 	return w
+}
+
+// digests looks tokens up among the digests of all texts of the cases. What
+// an earlier tree asked for is remembered, so that twenty commits with the same
+// literals hash once.
+func (a *audit) digests(tokens []digestToken) (hits map[string]digestHit, tried int) {
+	if a.digestHits == nil {
+		a.digestHits, a.digestAsked = map[string]digestHit{}, map[string]bool{}
+	}
+	var fresh []digestToken
+	for _, k := range tokens {
+		if !a.digestAsked[k.key()] {
+			a.digestAsked[k.key()] = true
+			fresh = append(fresh, k)
+		}
+	}
+	if len(fresh) > 0 {
+		w := want(fresh)
+		w.hash(a)
+		for i, hit := range w.hits {
+			a.digestHits[fresh[i].key()] = hit
+		}
+		a.digestTried = w.tried
+	}
+	return a.digestHits, a.digestTried
 }
 
 // hash compares the digests of all texts of the cases with the tokens.

@@ -25,7 +25,7 @@ var ruleLiteral = rule{
 				continue
 			}
 			list := f.keys()
-			n := t.a.cases.singles(list)
+			n := t.a.cases.singles(f)
 			if n >= listedInputs && n*vocabularyShare > len(list) {
 				return []Finding{f.at(list[0].line, Invalid, fmt.Sprintf("%d entries are whole inputs of cases", n))}
 			}
