@@ -31,6 +31,8 @@ type Env struct {
 	Now    func() time.Time
 	// Dir is the working directory, "" for the process's own.
 	Dir string
+
+	printed bool // the one object of --json was printed
 }
 
 // System is the environment of the running process.
@@ -145,6 +147,7 @@ func (e *Env) json(name string, value any) error {
 	if string(rest) != "}" {
 		rest = append([]byte(","), rest...)
 	}
+	e.printed = true
 	_, err = fmt.Fprintf(e.Stdout, "{\"schema\":%q%s\n", "research-loop/"+name+"/v1", rest)
 	return err
 }

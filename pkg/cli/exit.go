@@ -59,7 +59,7 @@ func (e *Env) fail(cmd *cobra.Command, err error) int {
 	if errors.Is(err, errInterrupted) {
 		code, fix = exitInterrupted, "the records are whole: run the same command again"
 	}
-	if cmd != nil && wantsJSON(cmd) {
+	if cmd != nil && wantsJSON(cmd) && !e.printed {
 		e.json("error", map[string]any{"exit": code, "command": cmd.CommandPath(), "message": err.Error(), "fix": fix})
 	}
 	if text := err.Error(); text != "" {
