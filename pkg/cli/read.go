@@ -40,23 +40,20 @@ func statusCommand(env *Env) *cobra.Command {
 	return env.about("status [TAG]", "Where the run stands, and the one next action",
 		func(cmd *cobra.Command, s *session, tag contract.Tag) error {
 			sup := s.supervisor(tag, nil)
-			if _, err := sup.Peek(cmd.Context()); err != nil {
+			step, err := sup.Peek(cmd.Context())
+			if err != nil {
 				return err
 			}
 			s.track(cmd.Context())
 			if err := s.mirror(tag); err != nil {
 				return err
 			}
-			return env.showStatus(cmd, sup)
+			return env.showStatus(cmd, sup, step)
 		})
 }
 
-// showStatus prints where a run stands.
-func (e *Env) showStatus(cmd *cobra.Command, sup *supervisor.Supervisor) error {
-	step, err := sup.Peek(cmd.Context())
-	if err != nil {
-		return err
-	}
+// showStatus prints where a run stands, step being what is due.
+func (e *Env) showStatus(cmd *cobra.Command, sup *supervisor.Supervisor, step journal.Step) error {
 	if !wantsJSON(cmd) {
 		report.Status(e.Stdout, sup.Run, step, e.color(e.Stdout))
 		return nil

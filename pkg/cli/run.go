@@ -78,10 +78,11 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 	}); err != nil {
 		return err
 	}
-	if err := e.reconcile(cmd, sup); err != nil {
+	step, err := e.reconcile(cmd, sup)
+	if err != nil {
 		return err
 	}
-	return s.opened(cmd, sup, worktree)
+	return s.opened(cmd, sup, step, worktree)
 }
 
 // plan reads the draft and checks the person's repository.
@@ -168,7 +169,7 @@ func confirms(given, digest string) bool {
 }
 
 // opened says how the start ended and makes the work tree that was asked for.
-func (s *session) opened(cmd *cobra.Command, sup *supervisor.Supervisor, worktree string) error {
+func (s *session) opened(cmd *cobra.Command, sup *supervisor.Supervisor, step journal.Step, worktree string) error {
 	run := sup.Run
 	if run.Opened == nil {
 		code, reason := exitOperational, "the run did not open"
@@ -190,7 +191,7 @@ func (s *session) opened(cmd *cobra.Command, sup *supervisor.Supervisor, worktre
 		}
 		s.env.say("work tree  %s", dir)
 	}
-	return s.env.showStatus(cmd, sup)
+	return s.env.showStatus(cmd, sup, step)
 }
 
 // track brings the person's tracking branches up to date: the hook reads the
@@ -291,12 +292,13 @@ func (e *Env) reconcileRun(cmd *cobra.Command, args []string) error {
 		}
 		every, _ := cmd.Flags().GetDuration("watch")
 		for {
-			if err := e.reconcile(cmd, sup); err != nil {
+			step, err := e.reconcile(cmd, sup)
+			if err != nil {
 				return err
 			}
 			if every <= 0 || sup.Run.Closed != nil {
 				s.track(cmd.Context())
-				return e.showStatus(cmd, sup)
+				return e.showStatus(cmd, sup, step)
 			}
 			select {
 			case <-cmd.Context().Done():
@@ -318,11 +320,12 @@ func closeCommand(env *Env) *cobra.Command {
 				if err := sup.RequestClose(cmd.Context(), reason, actor()); err != nil {
 					return err
 				}
-				if err := env.reconcile(cmd, sup); err != nil {
+				step, err := env.reconcile(cmd, sup)
+				if err != nil {
 					return err
 				}
 				s.track(cmd.Context())
-				return env.showStatus(cmd, sup)
+				return env.showStatus(cmd, sup, step)
 			})
 		}),
 	}
@@ -373,17 +376,15 @@ func (e *Env) supervise(cmd *cobra.Command, args []string, do func(*session, *su
 	return do(s, s.supervisor(tag, box))
 }
 
-// reconcile runs the loop and tells what happens.
-func (e *Env) reconcile(cmd *cobra.Command, sup *supervisor.Supervisor) error {
+// reconcile runs the loop, tells what happens, and gives the step at which the
+// loop came to rest.
+func (e *Env) reconcile(cmd *cobra.Command, sup *supervisor.Supervisor) (journal.Step, error) {
 	sup.Say = e.talker()
 	step, err := sup.Reconcile(cmd.Context())
-	if err != nil {
-		return err
+	if err == nil && step.Do == journal.Wait {
+		err = &verdictError{exitPending, step.Reason, "research-loop wait, or run the same command later"}
 	}
-	if step.Do == journal.Wait {
-		return &verdictError{exitPending, step.Reason, "research-loop wait, or run the same command later"}
-	}
-	return nil
+	return step, err
 }
 
 // talker prints what a supervisor is about to do, as far as a person cares.
