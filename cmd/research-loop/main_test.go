@@ -51,7 +51,7 @@ func environment(dir string) ([]string, error) {
 		return nil, err
 	}
 	return []string{
-		"HOME=" + home, "RESEARCH_LOOP_HOME=" + filepath.Join(dir, "machine"), "RESEARCH_LOOP_RUN=", "GIT_CONFIG_NOSYSTEM=1",
+		"HOME=" + home, "RESEARCH_LOOP_HOME=" + filepath.Join(dir, "state"), "RESEARCH_LOOP_RUN=", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=Ada Author", "GIT_AUTHOR_EMAIL=ada@example.com",
 		"GIT_COMMITTER_NAME=Ada Author", "GIT_COMMITTER_EMAIL=ada@example.com",
 		"GIT_TERMINAL_PROMPT=0", "LANG=C.UTF-8",

@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("no condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"odd": odd, "project":   project,
+			"odd": odd, "project": project,
 			"started":   func(ts *testscript.TestScript, _ bool, _ []string) { started(ts, ready) },
 			"candidate": candidate, "push": push, "exits": exits, "recorded": recorded,
 			"whole": whole, "object": object, "dead": dead, "set": set, "digest": digest,
