@@ -114,7 +114,9 @@ func (f *file) guardLine(line int, op bool, here map[int32]int, best map[*caseTe
 			touched[c] = g
 		}
 		for _, c := range holders {
-			touched[c] = touched[c]
+			if _, ok := touched[c]; !ok {
+				touched[c] = guard{}
+			}
 		}
 	}
 	for c, g := range touched {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -241,9 +240,6 @@ func (s *session) source(ctx context.Context, tag contract.Tag) (verify.Source, 
 	s.trunk = sup.Trunk
 	return src, err
 }
-
-// rfc prints a time for people and machines.
-func rfc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // say prints talk.
 func (e *Env) say(format string, args ...any) { fmt.Fprintf(e.Stderr, format+"\n", args...) }

@@ -71,7 +71,7 @@ func checkPlan(p Plan, f Facts) []Refusal {
 	if p.Direction != "higher" && p.Direction != "lower" {
 		out = append(out, refuse(BadPlan, "write direction: higher or direction: lower", "gate: direction %q is not known", p.Direction)...)
 	}
-	if p.Seconds <= 0 {
+	if p.Duration <= 0 {
 		out = append(out, refuse(BadPlan, "set seconds to what the slowest honest candidate needs, and a half more",
 			"gate: without a fixed time the time of an answer tells more than its bit")...)
 	}
@@ -243,7 +243,7 @@ func Unchanged(sealed, now Plan, sealedFacts, nowFacts Facts) []Refusal {
 	differs("the budget", sealed.Queries, now.Queries)
 	differs("the rule", sealed.Rule, now.Rule)
 	differs("the margin", sealed.Margin, now.Margin)
-	differs("the time", sealed.Seconds, now.Seconds)
+	differs("the time", sealed.Duration, now.Duration)
 	differs("the source of cases", sealed.Source, now.Source)
 	differs("the direction", sealed.Direction, now.Direction)
 	differs("whether cases are workloads", sealed.Workloads, now.Workloads)

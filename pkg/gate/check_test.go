@@ -11,7 +11,7 @@ import (
 
 // sealable is a plan that nothing stands against.
 func sealable() (Plan, Facts) {
-	return Plan{Queries: 20, Rule: NonInferior, Margin: 10, Seconds: 120 * time.Second, Source: Untouched, Direction: contract.Higher},
+	return Plan{Queries: 20, Rule: NonInferior, Margin: 10, Duration: 120 * time.Second, Source: Untouched, Direction: contract.Higher},
 		Facts{Cases: 400, FinalCases: 432, Inputs: "sha256:01", Answers: "sha256:02", PerCase: true, Outcomes: 2}
 }
 
@@ -46,7 +46,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"G8 the baseline's only", func(p *Plan, f *Facts) { p.Queries = 1 }, []Code{TooFewQueries}},
 		{"G8 negative", func(p *Plan, f *Facts) { p.Queries = math.MinInt }, []Code{TooFewQueries}},
 		{"no results of cases", func(p *Plan, f *Facts) { f.PerCase = false }, []Code{NoCaseResults}},
-		{"no time", func(p *Plan, f *Facts) { p.Seconds = 0 }, []Code{BadPlan}},
+		{"no time", func(p *Plan, f *Facts) { p.Duration = 0 }, []Code{BadPlan}},
 		{"rule", func(p *Plan, f *Facts) { p.Rule = "better" }, []Code{BadPlan}},
 		{"source", func(p *Plan, f *Facts) { p.Source = "" }, []Code{BadPlan}},
 		{"direction", func(p *Plan, f *Facts) { p.Direction = "" }, []Code{BadPlan}},
@@ -135,7 +135,7 @@ func TestUnchanged(t *testing.T) {
 		func(p *Plan, f *Facts) { p.Queries++ },
 		func(p *Plan, f *Facts) { p.Rule = Improve },
 		func(p *Plan, f *Facts) { p.Margin++ },
-		func(p *Plan, f *Facts) { p.Seconds++ },
+		func(p *Plan, f *Facts) { p.Duration++ },
 		func(p *Plan, f *Facts) { p.Source = User },
 		func(p *Plan, f *Facts) { p.Direction = contract.Lower },
 		func(p *Plan, f *Facts) { p.Workloads = true },

@@ -34,9 +34,9 @@ type Plan struct {
 	// Margin is a whole number of cases, for workloads a fraction of the
 	// reference's value.
 	Margin float64
-	// Seconds is the time that every validation launch and scoring fills.
-	Seconds time.Duration
-	Source  Source
+	// Duration is the time that every validation launch and scoring fills.
+	Duration time.Duration
+	Source   Source
 	// Direction says which score of a case is better.
 	Direction contract.Direction
 	// Workloads says that every case is a workload that must pass by itself.

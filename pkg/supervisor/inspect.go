@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/research-loop/research-loop/pkg/audit"
-	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 )
@@ -86,11 +85,6 @@ func (s *Supervisor) above(tip string) ([]repo.Commit, error) {
 	}
 	slices.Reverse(commits)
 	return commits, nil
-}
-
-// split reads a split from the pinned commit.
-func (s *Supervisor) split(folder string) (*contract.Split, error) {
-	return ReadSplit(s.Clone, s.Run.Sealed.Pinned, folder)
 }
 
 // record translates the audit's report. A finding that names a commit is about
