@@ -1,10 +1,8 @@
 package audit
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 )
 
 // Entry is one file of a flattened tree. Path holds the raw bytes of the tree
@@ -220,38 +218,4 @@ func (a *audit) noteList() []string {
 // sameTree compares two flattened trees entry by entry.
 func sameTree(a, b []Entry) bool {
 	return slices.Equal(a, b)
-}
-
-// checkShape finds what is wrong with the chain of commits.
-func checkShape(in Input) []Finding {
-	var found []Finding
-	bad := func(id, format string, args ...any) {
-		found = append(found, Finding{Severity: Invalid, Commit: id, Message: fmt.Sprintf(format, args...)})
-	}
-	if n := len(in.Commits); n > maxCommits {
-		bad(in.Commits[n-1].ID, "%d commits are pushed at once, at most %d are one candidate", n, maxCommits)
-	}
-	parent := in.Recorded
-	for _, c := range in.Commits {
-		switch {
-		case len(c.Parents) == 0:
-			bad(c.ID, "the commit is a root: it stands on nothing")
-		case len(c.Parents) > 1:
-			bad(c.ID, "the commit is a merge of %d parents", len(c.Parents))
-		case parent != "" && c.Parents[0] != parent:
-			bad(c.ID, "the commit stands on %s, not on %s", short(c.Parents[0]), short(parent))
-		}
-		parent = c.ID
-	}
-	return ruleShape.name(found)
-}
-
-// stem cuts an English ending, so that "dashes" and "dash" are one word.
-func stem(word string) string {
-	for _, end := range []string{"ing", "edly", "ies", "es", "ed", "ly", "s"} {
-		if len(word) > len(end)+3 && strings.HasSuffix(word, end) {
-			return strings.TrimSuffix(word, end)
-		}
-	}
-	return word
 }

@@ -141,3 +141,13 @@ func powerBits(v uint64) float64 {
 func (a *audit) surplus() float64 {
 	return 0.8 * math.Max(0, a.chance-13)
 }
+
+// stem cuts an English ending, so that "dashes" and "dash" are one word.
+func stem(word string) string {
+	for _, end := range []string{"ing", "edly", "ies", "es", "ed", "ly", "s"} {
+		if len(word) > len(end)+3 && strings.HasSuffix(word, end) {
+			return strings.TrimSuffix(word, end)
+		}
+	}
+	return word
+}

@@ -78,8 +78,8 @@ func ReadCorpus(fsys fs.FS) ([]CorpusItem, error) {
 	return items, nil
 }
 
-// Evaluate audits every item.
-func Evaluate(items []CorpusItem) []CorpusResult {
+// EvaluateCorpus audits every item.
+func EvaluateCorpus(items []CorpusItem) []CorpusResult {
 	var results []CorpusResult
 	for _, item := range items {
 		report := Check(item.Input)

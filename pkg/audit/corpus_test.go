@@ -51,7 +51,7 @@ var update = flag.Bool("update", false, "write the golden files")
 // change of rules shows its effect in review.
 func TestCorpus(t *testing.T) {
 	items := readCorpus(t)
-	results := Evaluate(items)
+	results := EvaluateCorpus(items)
 	for i, r := range results {
 		if r.Verdict != r.Expected {
 			t.Logf("%s: %s, not %s: %s", r.ID, r.Verdict, r.Expected, strings.Join(r.Classes, " "))

@@ -25,15 +25,3 @@ func (a *audit) weighRuns(f *file) []Finding {
 	}
 	return found
 }
-
-// scenario answers for text that would be a finding if the specification did
-// not state it.
-func (a *audit) scenario(f *file, line int, id string) []Finding {
-	if a.in.Gate {
-		a.note(SpecScenario)
-		return nil
-	}
-	finding := f.at(line, Review, "the change spells out case "+id+", which the specification states")
-	finding.Case = id
-	return ruleSpecScenario.name([]Finding{finding})
-}

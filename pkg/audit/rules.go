@@ -91,21 +91,3 @@ var rules = []rule{
 	ruleSeed,
 	ruleAdmission,
 }
-
-var ruleBounds = rule{
-	class: "audit.bounds",
-	about: "The change is too large, or costs too much, to be audited whole. Nothing is skipped: what cannot be audited cannot be evaluated.",
-	fix:   "push a smaller change; keep data files out of the writable paths",
-}
-
-var ruleShape = rule{
-	class: "history.shape",
-	about: "A candidate is the tip of at most 20 commits without merges, each the only child of the one before, the first on the run's recorded tip. Anything else can carry content past the audit.",
-	fix:   "rebase the work onto the recorded tip as a straight line of at most 20 commits",
-}
-
-var ruleSpecScenario = rule{
-	class: SpecScenario,
-	about: "The change spells out a case that the specification itself states. With a gate it is a note, because the gate tells a rule from a memory; in a run without a gate nothing does, so it is marked.",
-	fix:   "none is needed if the rule is general; say so in the Mechanism trailer",
-}
