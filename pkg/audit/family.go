@@ -14,6 +14,7 @@ type family struct {
 	words   bool     // a word without quotes is a literal where a value may stand
 	prose   bool     // the lines are text as well
 	code    bool     // there are tokens at all
+	docs    bool     // a string behind a colon is documentation
 }
 
 var (
@@ -23,7 +24,7 @@ var (
 	tripleBoth = []string{`"""`, `'''`}
 
 	proseFamily = family{prose: true}
-	pyFamily    = family{line: hash, quotes: `"'`, triple: tripleBoth, code: true}
+	pyFamily    = family{line: hash, quotes: `"'`, triple: tripleBoth, docs: true, code: true}
 	hashFamily  = family{line: hash, quotes: "\"'`", triple: tripleBoth, code: true}
 	shellFamily = family{line: hash, quotes: "\"'`", words: true, code: true}
 	awkFamily   = family{line: hash, quotes: "\"'`", regex: true, code: true}

@@ -16,6 +16,7 @@ type file struct {
 	isAdded   []bool // by line, from 0
 	added     int    // added lines that are not blank
 	tokens    []token
+	source    string
 	starts    []int  // byte of the source at which a line begins
 	code      string // the added lines with comments blanked, a line a line
 	codeLines []string
@@ -24,17 +25,18 @@ type file struct {
 	streams   []stream
 	// literals are the readings of whole strings; plainLine and line count the
 	// case atoms of a line as it stands, and in its richest reading.
-	literals  []literalStream
-	texts     []literalStream
-	plainLine map[lineID]int
-	perLine   map[int32]map[int32]int
-	names     map[int32][]int32
-	rows      map[rowKey]bool
-	runs      []run
-	guards    []guard
-	keyed     []piece
-	quoted    []token // the string tokens
-	single    *int    // keys that are the input of a case of one word
+	literals   []literalStream
+	texts      []literalStream
+	plainLine  map[lineID]int
+	perLine    map[int32]map[int32]int
+	names      map[int32][]int32
+	rows       map[rowKey]bool
+	runs       []run
+	guards     []guard
+	keyed      []piece
+	quoted     []token // the string tokens
+	single     *int    // keys that are the input of a case of one word
+	plainAtoms string
 
 	lowered [2]string // a text and its lower case
 	done    bool
@@ -57,7 +59,7 @@ func newFile(a *audit, c change, before, after string) *file {
 		f.tokens = scan(f.family, after, f.isAddedLine)
 		f.spans = foldConstants(f.tokens)
 	}
-	f.starts = lineStarts(after)
+	f.source, f.starts = after, lineStarts(after)
 	f.readCode()
 	return f
 }
@@ -118,6 +120,25 @@ func (f *file) columns(t token) (from, to int) {
 	return max(0, min(t.pos-start, len(f.lines[t.line-1]))), max(0, min(t.end-start, len(f.lines[t.line-1])))
 }
 
+// docstring says that a string token is documentation: it is the first thing
+// of the file, follows the colon of a definition, or goes on with one that
+// does (again).
+func (f *file) docstring(i int, again bool) bool {
+	t := f.tokens[i]
+	if t.kind != stringKind || !f.family.docs {
+		return false
+	}
+	if again && t.line == f.tokens[i-1].line+1 && t.pos == f.starts[t.line-1] {
+		return true
+	}
+	line := f.starts[t.line-1]
+	if strings.TrimSpace(f.source[line:t.pos]) != "" {
+		return false
+	}
+	before := strings.TrimRight(f.source[:line], " \t\r\n")
+	return before == "" || strings.HasSuffix(before, ":")
+}
+
 // edited gives the added lines, the others empty, with edits made; edits are
 // in the order of the source.
 func (f *file) edited(edits []edit) string {
@@ -144,9 +165,11 @@ func (f *file) readCode() {
 	var edits []edit
 	spans := f.spans
 	var sums []edit
+	doc := false
 	for i, t := range f.tokens {
 		from, to := f.columns(t)
-		if t.kind == commentKind {
+		doc = f.docstring(i, doc)
+		if t.kind == commentKind || doc {
 			e := edit{t.line, from, to, strings.Repeat(" ", to-from)}
 			edits, sums = append(edits, e), append(sums, e)
 		}

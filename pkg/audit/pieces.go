@@ -86,7 +86,7 @@ func (f *file) joinedPieces() []piece {
 	start, last, count := -1, -1, 0
 	flush := func() {
 		if count > 1 {
-			list = append(list, piece{text: b.String(), line: f.tokens[start].line, tok: start, gap: true, turned: true})
+			list = append(list, piece{text: b.String(), line: f.tokens[start].line, tok: start, gap: true, turned: true, chained: true})
 		}
 		b.Reset()
 		start, count = -1, 0
@@ -138,7 +138,7 @@ func (f *file) codeRuns() []piece {
 	line, tok := 0, 0
 	flush := func() {
 		if len(run) >= 4 {
-			list = append(list, piece{text: codeText(run), line: line, tok: tok, gap: true, turned: true})
+			list = append(list, piece{text: codeText(run), line: line, tok: tok, gap: true, turned: true, chained: true})
 		}
 		run = run[:0]
 	}

@@ -27,6 +27,9 @@ type piece struct {
 	// turned says that the reading changed the text; in a reading that is not
 	// plain the other pieces are there only to be run over.
 	turned bool
+	// chained says that the text comes from several places, the line is that
+	// of the first.
+	chained bool
 }
 
 // placed is one atom of a stream.
@@ -41,6 +44,7 @@ type placed struct {
 type stream struct {
 	kind  kind // stringKind for all code, commentKind, proseKind
 	how   how
+	chain bool // its pieces span lines
 	atoms []placed
 }
 
@@ -201,7 +205,7 @@ func (f *file) addStream(k kind, h how, list []piece) {
 	if len(list) == 0 {
 		return
 	}
-	s := stream{kind: k, how: h}
+	s := stream{kind: k, how: h, chain: list[0].chained}
 	last := 0
 	for _, p := range list {
 		gap := p.gap || p.line-last > maxDistance

@@ -4,12 +4,25 @@ package audit
 // are encoded is evidence itself, so two rare words are enough.
 const obfuscatedBits = 17
 
+// commonBits is what words of a list need: "no longer" is encoded in honest
+// texts too.
+const commonBits = 30
+
 var ruleObfuscated = rule{
 	class: "leak.obfuscated",
 	about: "A decoded reading of the change (escapes, base64, hex, percent, HTML, UTF-16, reversed, rot13, character codes) holds the text of a case that does not stand there openly.",
 	fix:   "remove the encoded text of the case; a general rule needs none",
 	run: func(a *audit, r run) (Severity, bool) {
-		return Invalid, r.hides() && (r.words && r.n > 1 && r.bits >= obfuscatedBits || r.whole && r.bits >= literalBits ||
+		return Invalid, r.hides() && (r.concealed(a) || r.whole && r.bits >= literalBits ||
 			r.n == 1 && r.words && r.bits >= obfuscatedBits+a.surplus())
 	},
+}
+
+// concealed says that a row of words is rare enough to have been hidden.
+func (r run) concealed(a *audit) bool {
+	need := obfuscatedBits
+	if !r.exotic {
+		need = commonBits
+	}
+	return r.words && r.n > 1 && r.bits >= float64(need)+a.surplus()/2
 }

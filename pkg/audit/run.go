@@ -17,6 +17,7 @@ type run struct {
 	how     how
 	whole   bool // a literal that is the field, whatever its punctuation
 	words   bool // not only numbers
+	exotic  bool // a word of no list among them
 	// compared says that the line is a comparison and not an entry.
 	compared bool
 	origin   origin
@@ -127,7 +128,9 @@ func (f *file) extend(s stream, i int, g gram, best map[runKey]run) {
 	r := run{field: g.field, from: from, n: to - from, line: int(s.atoms[start].line), kind: s.kind, how: s.how}
 	for k := from; k < to; k++ {
 		r.bits += f.runBits(g.field, k)
-		r.words = r.words || !g.field.atoms[k].num
+		a := g.field.atoms[k]
+		r.words = r.words || !a.num
+		r.exotic = r.exotic || !a.num && f.a.info.unlisted(a.text)
 	}
 	f.consider(s, start, r, best)
 }
@@ -162,6 +165,9 @@ func (f *file) consider(s stream, start int, r run, best map[runKey]run) {
 		return
 	}
 	text := f.a.cases.text(r.field.ids[r.from : r.from+r.n])
+	if s.chain && strings.Contains(f.plainText(), text) {
+		return
+	}
 	f.a.budget.spend(1 + len(f.a.novel.base)/(64<<10))
 	r.origin = f.a.novel.of(text)
 	f.keep(best, r)
@@ -175,6 +181,31 @@ func (f *file) plainHas(s stream, start, n int) bool {
 		}
 	}
 	return true
+}
+
+// plainText is all plain streams as atoms joined by blanks; what no case has
+// is a #.
+func (f *file) plainText() string {
+	if f.plainAtoms != "" {
+		return f.plainAtoms
+	}
+	var b strings.Builder
+	for _, s := range f.streams {
+		if s.how != plain {
+			continue
+		}
+		b.WriteByte(' ')
+		for _, p := range s.atoms {
+			if p.id < 0 {
+				b.WriteString("# ")
+				continue
+			}
+			b.WriteString(f.a.cases.atoms[p.id].text)
+			b.WriteByte(' ')
+		}
+	}
+	f.plainAtoms = b.String()
+	return f.plainAtoms
 }
 
 // wholeLiterals finds literals that are a field but for punctuation.

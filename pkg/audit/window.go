@@ -79,7 +79,10 @@ func (a *audit) near(original string) *caseText {
 		return nil
 	}
 	x := a.windows()
-	windows := len(text) - nearWindow + 1
+	windows := distinct(text)
+	if windows < nearMin {
+		return nil
+	}
 	if nearFar*float64(windows) > float64(x.longest) {
 		return nil // no field holds so many
 	}
@@ -102,11 +105,25 @@ func (a *audit) near(original string) *caseText {
 	return fd.owner
 }
 
+// distinct counts the windows of a text, equal ones once.
+func distinct(text string) int {
+	seen := map[uint64]bool{}
+	for i := range len(text) - nearWindow + 1 {
+		seen[window(text[i:])] = true
+	}
+	return len(seen)
+}
+
 // most finds the field that holds most windows of a text.
 func (x *windowIndex) most(text string, b *budget) (best uint64, most int) {
-	hits := map[uint64]int{}
+	hits, seen := map[uint64]int{}, map[uint64]bool{}
 	for i := range len(text) - nearWindow + 1 {
-		list := x.holders(window(text[i:]))
+		w := window(text[i:])
+		if seen[w] {
+			continue
+		}
+		seen[w] = true
+		list := x.holders(w)
 		if !b.spend(1 + len(list)) {
 			return 0, 0
 		}
