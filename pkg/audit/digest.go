@@ -62,7 +62,7 @@ func (f *file) digestTokens() []digestToken {
 				continue
 			}
 			for _, word := range hexToken.FindAllString(p.text, 1000) {
-				if strings.ContainsAny(word, "0123456789") {
+				if strings.ContainsAny(word, "0123456789") && varied(word) {
 					add(p.line, strings.ToLower(word), "")
 				}
 			}
@@ -77,6 +77,16 @@ func (f *file) digestTokens() []digestToken {
 	}
 	slices.SortStableFunc(list, func(a, b digestToken) int { return a.line - b.line })
 	return list
+}
+
+// varied says that a word has as many different digits as a digest has: not
+// 10000000.
+func varied(word string) bool {
+	seen := map[rune]bool{}
+	for _, c := range strings.ToLower(word) {
+		seen[c] = true
+	}
+	return len(seen) >= 5
 }
 
 func base64Bytes(word string) []byte {
@@ -174,29 +184,33 @@ func (w *wanted) try(id string, data []byte) {
 		w.tried++
 		w.number(id, v)
 		if v < 1<<32 {
-			w.bytes(id, fmt.Sprintf("%08x", v))
+			w.head(id, fmt.Sprintf("%08x", v))
 		} else {
-			w.bytes(id, fmt.Sprintf("%016x", v))
+			w.head(id, fmt.Sprintf("%016x", v))
 		}
 	}
 }
 
 func (w *wanted) number(id string, v uint64) {
 	for _, i := range w.numbers[v] {
-		w.hits[i] = digestHit{id, 3.32 * float64(len(w.tokens[i].number))}
+		w.hits[i] = digestHit{id, 1.1 * numberBits(w.tokens[i].number)}
 	}
 }
 
 // bytes compares a digest in hex: a token may be its head or its tail.
 func (w *wanted) bytes(id, digest string) {
-	for _, i := range w.heads[digest[:8]] {
-		if k := w.tokens[i].hex; strings.HasPrefix(digest, k) || len(digest) >= 16 && strings.HasPrefix(k, digest) {
-			w.hits[i] = digestHit{id, 4 * float64(min(len(k), len(digest)))}
-		}
-	}
+	w.head(id, digest)
 	for _, i := range w.tails[digest[len(digest)-8:]] {
 		if k := w.tokens[i].hex; strings.HasSuffix(digest, k) {
 			w.hits[i] = digestHit{id, 4 * float64(len(k))}
+		}
+	}
+}
+
+func (w *wanted) head(id, digest string) {
+	for _, i := range w.heads[digest[:8]] {
+		if k := w.tokens[i].hex; strings.HasPrefix(digest, k) || len(digest) >= 16 && strings.HasPrefix(k, digest) {
+			w.hits[i] = digestHit{id, 4 * float64(min(len(k), len(digest)))}
 		}
 	}
 }

@@ -14,6 +14,7 @@ type family struct {
 	words   bool     // a word without quotes is a literal where a value may stand
 	prose   bool     // the lines are text as well
 	code    bool     // there are tokens at all
+	data    bool     // nothing is compared, only stored
 	docs    bool     // a string behind a colon is documentation
 }
 
@@ -38,7 +39,7 @@ var (
 	lispFamily  = family{line: []string{";"}, block: [][2]string{{"#|", "|#"}}, quotes: `"`, code: true}
 	percent     = family{line: []string{"%"}, quotes: `"'`, code: true}
 	// yaml lines are read as text; its quoted strings as literals too.
-	yamlFamily = family{line: hash, quotes: `"'`, triple: tripleBoth, prose: true, code: true}
+	yamlFamily = family{line: hash, quotes: `"'`, triple: tripleBoth, prose: true, code: true, data: true}
 	// An unknown file is read both ways.
 	anyFamily = family{line: slashes, block: cBlock, quotes: "\"'`", triple: tripleBoth, prose: true, code: true}
 )

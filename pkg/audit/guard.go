@@ -77,6 +77,9 @@ func (f *file) findGuards() []guard {
 
 // compares says that a line of code asks for an operand by its value.
 func (f *file) compares(text string) bool {
+	if !f.family.code || f.family.data {
+		return false
+	}
 	return comparison.MatchString(text) || f.family.words && arm.MatchString(text) || f.family.regex && match.MatchString(text)
 }
 

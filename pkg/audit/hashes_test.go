@@ -1,7 +1,13 @@
 package audit
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -30,6 +36,27 @@ func TestHashes(t *testing.T) {
 	} {
 		if got := hex.EncodeToString(blake2b([]byte(text), 64)); got != want {
 			t.Errorf("blake2b of %q = %s", text, got)
+		}
+	}
+}
+
+// TestDigests writes one input's digest in every way and wants each found.
+func TestDigests(t *testing.T) {
+	text := "What the Łódź tram taught me"
+	var literals []string
+	for _, d := range byteDigests([]byte(text)) {
+		h := hex.EncodeToString(d)
+		literals = append(literals, `"`+h+`"`, `"`+h[:10]+`"`, `"`+h[len(h)-10:]+`"`, `"`+base64.StdEncoding.EncodeToString(d)+`"`,
+			strconv.FormatUint(uint64(binary.BigEndian.Uint32(d)), 10))
+	}
+	for _, v := range numberDigests([]byte(strings.ToLower(text))) {
+		literals = append(literals, strconv.FormatUint(v, 10), fmt.Sprintf("%#x", v))
+	}
+	for _, l := range literals {
+		in := simple("package a\n", "package a\n\nvar x = "+l+"\n")
+		in.Cases = []Case{{"slug-d03", text, "tram"}, {"slug-d04", "Köln", "koln"}}
+		if r := Check(in); !slices.Contains(r.Classes(), "leak.digest") {
+			t.Errorf("%s: %q", l, r.Classes())
 		}
 	}
 }
