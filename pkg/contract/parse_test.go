@@ -376,7 +376,8 @@ func TestSecrets(t *testing.T) {
 	for _, s := range []string{
 		"ghp_" + strings.Repeat("a1B2", 9), "github_pat_" + strings.Repeat("a1", 20), "AKIA" + strings.Repeat("Z", 16),
 		"sk-proj-" + strings.Repeat("a1", 12), "xoxb-1234567890-abc", "AGE-SECRET-KEY-1" + strings.Repeat("Q", 58),
-		"-----BEGIN OPENSSH PRIVATE KEY-----", "PRIVATE+KEY+example.com+00000000+abcdefgh", "https://me:hunter22@example.com/x",
+		"-----BEGIN OPENSSH PRIVATE KEY-----", "PRIVATE+KEY+example.com+00000000+abcdefgh",
+		"research-loop-signing-key:" + strings.Repeat("ab+/", 10) + "abc", "https://me:hunter22@example.com/x",
 		"eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl", "glpat-" + strings.Repeat("x", 20),
 	} {
 		draft := edited(t, "goal: Correct", "goal: Use "+s+" to correct")

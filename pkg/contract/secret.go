@@ -28,7 +28,7 @@ var secretShapes = []struct {
 	{"an API key", regexp.MustCompile(`\b(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}`), false},
 	{"a registry token", regexp.MustCompile(`\b(?:npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{40,}|hf_[A-Za-z0-9]{30,})`), false},
 	{"an age identity", regexp.MustCompile(`\bAGE-SECRET-KEY-(?:PQ-)?1[A-Za-z0-9]{20,}`), false},
-	{"a signing key", regexp.MustCompile(`\bPRIVATE\+KEY\+[^\s"']{10,}`), false},
+	{"a signing key", regexp.MustCompile(`\bPRIVATE\+KEY\+[^\s"']{10,}|\bresearch-loop-signing-key:\s*[A-Za-z0-9+/]{20,}`), false},
 	{"a JSON web token", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`), false},
 	{"a password in an address", regexp.MustCompile(`\b[a-z][a-z0-9+.-]*://[^\s/:@"']+:[^\s/:@"'$]+@`), false},
 }

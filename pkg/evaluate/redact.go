@@ -38,6 +38,7 @@ const shapes = `(?:gh[pousr]_[A-Za-z0-9]{20,}` +
 	`|\bAIza[A-Za-z0-9_-]{30,}` +
 	`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*` +
 	`|(?i:AGE-SECRET-KEY-[A-Z0-9-]{20,})` +
+	`|research-loop-signing-key:\s*[A-Za-z0-9+/]{20,}` +
 	`|PRIVATE\+KEY\+[^\s+]+\+[0-9a-f]{8}\+[A-Za-z0-9+/=]+` +
 	`|-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)` +
 	`|(?i:\b(?:bearer|basic) +[A-Za-z0-9._~+/-]{16,}=*)` +

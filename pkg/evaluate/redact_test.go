@@ -82,6 +82,7 @@ func TestRedactShapes(t *testing.T) {
 		{"github_pat_" + strings.Repeat("a1_", 12), redacted},
 		{"id AKIAABCDEFGHIJKLMNOP", "id [redacted]"},
 		{"age: AGE-SECRET-KEY-1" + strings.Repeat("QP", 29) + "\n", "age: [redacted]\n"},
+		{"key research-loop-signing-key:" + strings.Repeat("ab+/", 10) + "abc\n", "key [redacted]\n"},
 		{"PRIVATE+KEY+example.com/x+0f6ce847+AVODpt9Sje4l/+x=", redacted},
 		{"Authorization: Bearer abcdefghijklmnop.q", "Authorization: [redacted]"},
 		{"https://user:hunter2@example.com/", "https[redacted]example.com/"},
