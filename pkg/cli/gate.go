@@ -83,12 +83,28 @@ func (e *Env) keygen(cmd *cobra.Command) error {
 	}
 	var stored []setup.EnvironmentSecret
 	if onGitHub {
-		if stored, err = keys.Store(cmd.Context(), e.dir(), repository); err != nil && out == "" {
-			return err
-		}
+		stored, err = keys.Store(cmd.Context(), e.dir(), repository)
 	}
-	// Keys that lie in files are of use although GitHub did not take them.
-	return errors.Join(e.showKeys(cmd, keys, files, stored), err)
+	if err != nil && out == "" {
+		return err
+	}
+	if shown := e.showKeys(cmd, keys, files, stored); err == nil {
+		return shown
+	}
+	// Keys that lie in files are of use although GitHub did not take them all.
+	return byHand(err, out)
+}
+
+// byHand adds to a failure of gh how the secret gets to GitHub out of its file.
+func byHand(err error, out string) error {
+	var github *setup.GitHubError
+	if !errors.As(err, &github) {
+		return err
+	}
+	code, fix := classifyGate(err)
+	before, _, _ := strings.Cut(fix, ",")
+	return &verdictError{code, err.Error(), fmt.Sprintf("%s, then: gh secret set %s --env %s <%s, and so for every secret after it",
+		before, github.Secret.Name, github.Secret.Environment, filepath.Join(out, github.File))}
 }
 
 func (e *Env) showKeys(cmd *cobra.Command, keys *setup.Keyring, files []string, stored []setup.EnvironmentSecret) error {
@@ -201,8 +217,12 @@ func (e *Env) bundles(cmd *cobra.Command, r setup.Repository, split string) stri
 }
 
 func (e *Env) showSealed(cmd *cobra.Command, s *setup.Sealed) error {
+	queries := gate.MaxQueries(s.Cases)
 	if wantsJSON(cmd) {
-		return e.json("gate-seal", s)
+		return e.json("gate-seal", struct {
+			*setup.Sealed
+			MaxQueries int `json:"max_queries"`
+		}{s, queries})
 	}
 	fmt.Fprintf(e.Stdout, "%s: %d cases\n", s.Split, s.Cases)
 	for _, b := range []setup.Bundle{s.Inputs, s.Answers} {
@@ -216,7 +236,8 @@ func (e *Env) showSealed(cmd *cobra.Command, s *setup.Sealed) error {
 	}
 	e.say("searched %s", s.Looked)
 	if s.Split == "validation" {
-		e.say("budget   at most %d queries: more could tell too much of %d cases", gate.MaxQueries(s.Cases), s.Cases)
+		bound := gate.Inform(s.Cases, gate.Use{Budget: queries})
+		e.say("budget   at most %d queries; after so many a mean score may be up to %.2f too high (95 %%)", queries, bound.Optimism)
 	}
 	return nil
 }
@@ -306,7 +327,7 @@ func contractFlag(cmd *cobra.Command) {
 func (e *Env) withDraft(cmd *cobra.Command, do func(setup.Repository) error) error {
 	return e.withWork(cmd, func(w *repo.Work) error {
 		if w.Top() == "" {
-			return &setup.SealError{What: w.GitDir, Why: "is a bare repository", Fix: "go to a clone of it"}
+			return &supervisor.RefusedError{What: w.GitDir, Why: "is a bare repository", Fix: "go to a clone of it"}
 		}
 		name, _ := cmd.Flags().GetString("contract")
 		shown := name
@@ -315,7 +336,7 @@ func (e *Env) withDraft(cmd *cobra.Command, do func(setup.Repository) error) err
 		}
 		draft, err := os.ReadFile(absolute(e.dir(), name))
 		if errors.Is(err, fs.ErrNotExist) {
-			return &setup.SealError{What: shown, Why: "is not there", Fix: "research-loop init"}
+			return &supervisor.RefusedError{What: shown, Why: "is not there", Fix: "research-loop init"}
 		} else if err != nil {
 			return err
 		}
@@ -325,10 +346,10 @@ func (e *Env) withDraft(cmd *cobra.Command, do func(setup.Repository) error) err
 		}
 		_, head := w.Head()
 		if head == "" {
-			return &setup.SealError{What: w.Top(), Why: "there is no commit", Fix: "commit the project first"}
+			return &supervisor.RefusedError{What: w.Top(), Why: "there is no commit", Fix: "commit the project first"}
 		}
 		if w.Shallow() {
-			return &setup.SealError{What: w.Top(), Why: "is a shallow clone: history is missing", Fix: "git fetch --unshallow"}
+			return &supervisor.RefusedError{What: w.Top(), Why: "is a shallow clone: history is missing", Fix: "git fetch --unshallow"}
 		}
 		return do(setup.Repository{Work: w, Commit: head, Contract: c})
 	})
@@ -337,27 +358,22 @@ func (e *Env) withDraft(cmd *cobra.Command, do func(setup.Repository) error) err
 // classifyGate covers what keeps keys and cases from being made, sealed or opened.
 func classifyGate(err error) (int, string) {
 	var (
-		refused *setup.SealError
 		overlap *setup.OverlapError
-		place   *setup.PlaceError
+		there   *setup.ExistsError
 		github  *setup.GitHubError
 		sealed  *vault.Error
 	)
 	switch {
-	case errors.As(err, &refused):
-		return exitUsage, refused.Fix
 	case errors.As(err, &overlap):
 		return exitUsage, "bring other cases, or leave these out with --drop-overlap"
-	case errors.As(err, &place) && place.Exists:
+	case errors.As(err, &there):
 		return exitDecision, "name another place, or look at what is there and remove it yourself"
-	case errors.As(err, &place):
-		return exitUsage, "choose a place outside any repository"
 	case errors.As(err, &github) && github.Auth:
 		return exitAuth, "gh auth login, then the same command again"
 	case errors.As(err, &github) && github.Missing:
 		return exitOperational, "install gh, or use --out and store the secrets by hand"
 	case errors.As(err, &github):
-		return exitOperational, "make the environment " + github.Secret.Environment + ", restricted to the default branch, then the same command again"
+		return exitOperational, "make the environment " + github.Secret.Environment + " for the default branch alone, then the same command again"
 	case errors.As(err, &sealed) && sealed.Reason == vault.WrongKey:
 		return exitAuth, "name the file of a key that the bundle is sealed to"
 	case errors.As(err, &sealed) && (sealed.Reason == vault.Damaged || sealed.Reason == vault.Swapped):

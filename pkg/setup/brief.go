@@ -34,7 +34,7 @@ func Brief(dir string, r Repository) ([]string, error) {
 	if r.Contract.Specification != "" {
 		text, err := r.Work.File(r.Commit, r.Contract.Specification)
 		if err != nil {
-			return nil, &SealError{r.Contract.Specification, err.Error(), "commit the specification"}
+			return nil, refuse(r.Contract.Specification, err.Error(), "commit the specification")
 		}
 		files = append(files, struct{ name, text string }{specificationName(r.Contract.Specification), string(text)})
 	}
@@ -59,13 +59,13 @@ func clean(s visibleSplit, text, name string) error {
 		return nil
 	}
 	found := newOverlap(s.name, &finder.Overlap, plainPlace)
-	return &SealError{name, fmt.Sprintf("quotes %d cases of %s: %s", found.Alike, s.name, found.where()),
-		"take the examples out: who reads them writes cases like those that are known already"}
+	return refuse(name, fmt.Sprintf("quotes %d cases of %s: %s", found.Alike, s.name, found.where()),
+		"take the examples out: who reads them writes cases like those that are known already")
 }
 
 func writeBrief(dir string, files []struct{ name, text string }) ([]string, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, exists(dir, err)
+	if err := makeFolder(dir); err != nil {
+		return nil, err
 	}
 	var names []string
 	err := errors.Join(os.Mkdir(filepath.Join(dir, "inputs"), 0o700), os.Mkdir(filepath.Join(dir, "answers"), 0o700))

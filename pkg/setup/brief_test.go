@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/supervisor"
 )
 
 // TestBriefHoldsNothingOfTheRun plants canaries in everything that a
@@ -84,7 +85,7 @@ func TestBriefRefuses(t *testing.T) {
 		r.Contract.Specification, r.Contract.Population = "spec.md", c.population
 		dir := filepath.Join(t.TempDir(), "gate")
 		_, err := Brief(dir, r)
-		var refused *SealError
+		var refused *supervisor.RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || refused.Fix == "" {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}

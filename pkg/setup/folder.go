@@ -12,8 +12,12 @@ import (
 	"github.com/research-loop/research-loop/pkg/vault"
 )
 
-// maxFolder bounds the files that are read of one split, in bytes.
-const maxFolder = 1 << 30
+// maxFolder bounds the files that are read of one split, in bytes: more than
+// its two bundles may hold.
+const maxFolder = 256 << 20
+
+// folderForm is the cure for a folder that holds no split.
+const folderForm = "put one file a case into inputs/ and its answer, under the same name, into answers/"
 
 // readFolder reads the cases in inputs/ and answers/ of a folder that lies in
 // no repository. What lies beside the two is not looked at. Links are refused:
@@ -24,7 +28,7 @@ func readFolder(name, dir string) ([]vault.Case, error) {
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, placed(dir, "", err)
 	}
 	defer root.Close()
 	files := map[string][]byte{}
@@ -36,7 +40,7 @@ func readFolder(name, dir string) ([]vault.Case, error) {
 	}
 	split, err := contract.NewSplit(name, files)
 	if err != nil {
-		return nil, &SealError{What: dir, Why: err.Error(), Fix: "put one file a case into inputs/ and its answer, under the same name, into answers/"}
+		return nil, refuse(dir, err.Error(), folderForm)
 	}
 	return toVault(split), nil
 }
@@ -96,5 +100,5 @@ func placed(dir, half string, err error) error {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return &SealError{What: filepath.Join(dir, half), Why: err.Error(), Fix: "put one file a case into inputs/ and its answer, under the same name, into answers/"}
+	return refuse(filepath.Join(dir, half), err.Error(), folderForm)
 }

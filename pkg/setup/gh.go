@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"time"
 
 	"github.com/research-loop/research-loop/pkg/vault"
 )
@@ -21,6 +22,7 @@ type EnvironmentSecret struct {
 // GitHubError says that a secret was not stored.
 type GitHubError struct {
 	Secret EnvironmentSecret
+	File   string // what Write calls the file that holds it
 	Why    string // what gh said, without anything secret
 	// Auth says that gh is not logged in, Missing that there is no gh.
 	Auth, Missing bool
@@ -36,18 +38,14 @@ func (e *GitHubError) Error() string {
 // the secrets before that one are stored.
 func (k *Keyring) Store(ctx context.Context, dir, repository string) ([]EnvironmentSecret, error) {
 	var stored []EnvironmentSecret
-	for _, s := range []struct {
-		EnvironmentSecret
-		secret vault.Secret
-	}{
-		{EnvironmentSecret{"RESEARCH_LOOP_JUDGE", "research-loop"}, k.private.Judge.Secret()},
-		{EnvironmentSecret{"RESEARCH_LOOP_INPUTS", "research-loop-execute"}, k.private.Execute.Secret()},
-		{EnvironmentSecret{"RESEARCH_LOOP_INPUTS", "research-loop-final"}, k.private.Final.Secret()},
-	} {
-		if err := store(ctx, dir, repository, s.EnvironmentSecret, s.secret); err != nil {
+	for _, h := range k.halves() {
+		if h.place.Name == "" {
+			continue
+		}
+		if err := h.store(ctx, dir, repository); err != nil {
 			return stored, err
 		}
-		stored = append(stored, s.EnvironmentSecret)
+		stored = append(stored, h.place)
 	}
 	return stored, nil
 }
@@ -55,29 +53,30 @@ func (k *Keyring) Store(ctx context.Context, dir, repository string) ([]Environm
 // notLoggedIn is how gh ends when it needs a login.
 const notLoggedIn = 4
 
-func store(ctx context.Context, dir, repository string, at EnvironmentSecret, secret vault.Secret) error {
-	args := []string{"secret", "set", at.Name, "--env", at.Environment}
+func (h half) store(ctx context.Context, dir, repository string) error {
+	args := []string{"secret", "set", h.place.Name, "--env", h.place.Environment}
 	if repository != "" {
 		args = append(args, "--repo", repository)
 	}
 	cmd := exec.CommandContext(ctx, "gh", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GH_PROMPT_DISABLED=1", "NO_COLOR=1")
-	cmd.Stdin = strings.NewReader(secret.Reveal())
+	cmd.Stdin = strings.NewReader(h.secret.Reveal())
+	cmd.WaitDelay = 5 * time.Second // for what gh may have left behind
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := cmd.Run()
 	if err == nil {
 		return nil
 	}
-	fault := &GitHubError{Secret: at, Why: err.Error()}
+	fault := &GitHubError{Secret: h.place, File: h.file, Why: err.Error()}
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &exit):
 		fault.Auth = exit.ExitCode() == notLoggedIn
-		fault.Why = fmt.Sprintf("gh ended with %d: %s", exit.ExitCode(), harmless(said.String(), secret))
+		fault.Why = fmt.Sprintf("gh ended with %d: %s", exit.ExitCode(), harmless(said.String(), h.secret))
 	case errors.Is(err, exec.ErrNotFound):
 		fault.Missing, fault.Why = true, "the command gh is not on PATH"
 	}

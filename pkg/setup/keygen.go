@@ -85,28 +85,36 @@ func (k *Keyring) Write(dir string) ([]string, error) {
 	if err := outside(dir, "keys"); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, exists(dir, err)
+	if err := makeFolder(dir); err != nil {
+		return nil, err
 	}
 	var written []string
-	for _, f := range []struct {
-		name   string
-		secret vault.Secret
-		public string
-	}{
-		{"judge.key", k.private.Judge.Secret(), k.Public.Judge},
-		{"execute.key", k.private.Execute.Secret(), k.Public.Execute},
-		{"final.key", k.private.Final.Secret(), k.Public.Final},
-		{"maintainer.key", k.private.Maintainer.Secret(), k.Public.Maintainer},
-	} {
-		if f.public == "" {
-			continue
-		}
-		path := filepath.Join(dir, f.name)
-		if err := create(path, []byte(f.secret.Reveal()), 0o600); err != nil {
+	for _, h := range k.halves() {
+		path := filepath.Join(dir, h.file)
+		if err := create(path, []byte(h.secret.Reveal()), 0o600); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
 		written = append(written, path)
 	}
 	return written, nil
+}
+
+// half is a private half and where it is kept: in a file of that name, and on
+// GitHub if the place there has a name.
+type half struct {
+	secret vault.Secret
+	file   string
+	place  EnvironmentSecret
+}
+
+func (k *Keyring) halves() []half {
+	out := []half{
+		{k.private.Judge.Secret(), "judge.key", EnvironmentSecret{"RESEARCH_LOOP_JUDGE", "research-loop"}},
+		{k.private.Execute.Secret(), "execute.key", EnvironmentSecret{"RESEARCH_LOOP_INPUTS", "research-loop-execute"}},
+		{k.private.Final.Secret(), "final.key", EnvironmentSecret{"RESEARCH_LOOP_INPUTS", "research-loop-final"}},
+	}
+	if k.Public.Maintainer != "" {
+		out = append(out, half{secret: k.private.Maintainer.Secret(), file: "maintainer.key"})
+	}
+	return out
 }

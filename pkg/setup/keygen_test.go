@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/supervisor"
 	"github.com/research-loop/research-loop/pkg/vault"
 )
 
@@ -119,8 +120,7 @@ func TestWriteKeys(t *testing.T) {
 		if info, _ := os.Stat(dir); info.Mode().Perm() != 0o700 {
 			t.Errorf("the folder has mode %v", info.Mode())
 		}
-		var place *PlaceError
-		if _, err := k.Write(dir); !errors.As(err, &place) || !place.Exists {
+		if _, err := k.Write(dir); !isExisting(err) {
 			t.Errorf("over itself: %v", err)
 		}
 	}
@@ -170,8 +170,8 @@ func TestOutside(t *testing.T) {
 		filepath.Join(top, "bare.git", "a"), filepath.Join(top, "bare.git"), link(inside, "plain", "link"), filepath.Join(top, "plain", "link", "new"),
 		link(filepath.Join(inside, "none"), "plain", "nowhere"), plain + "/../../tree/x",
 	} {
-		var place *PlaceError
-		if err := outside(path, "this"); !errors.As(err, &place) || place.Exists {
+		var refused *supervisor.RefusedError
+		if err := outside(path, "this"); !errors.As(err, &refused) {
 			t.Errorf("%s: %v", path, err)
 		}
 		if _, err := keyring(t, true).Write(path); err == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,7 +44,7 @@ func ParseKey(text string) (vault.Identity, error) {
 func Open(bundle string, key vault.Identity) (*Opened, error) {
 	parts := strings.Split(filepath.Base(bundle), ".")
 	if len(parts) != 3 || parts[0] == "" || parts[1] != string(vault.Inputs) && parts[1] != string(vault.Answers) || parts[2] != "age" {
-		return nil, &SealError{bundle, "is not named as a bundle is", "give it the name SPLIT.inputs.age or SPLIT.answers.age that gate seal gave it"}
+		return nil, refuse(bundle, "is not named as a bundle is", "give it the name SPLIT.inputs.age or SPLIT.answers.age that gate seal gave it")
 	}
 	data, err := readSealed(bundle)
 	if err != nil {
@@ -59,13 +60,15 @@ func Open(bundle string, key vault.Identity) (*Opened, error) {
 
 func readSealed(path string) ([]byte, error) {
 	f, err := os.Open(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, refuse(path, "there is no such file", "name a bundle that gate seal wrote")
+	} else if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxSealed+1))
 	if err == nil && len(data) > maxSealed {
-		return nil, &SealError{path, fmt.Sprintf("has more than %d bytes, and no bundle does", maxSealed), "name a bundle that gate seal wrote"}
+		return nil, refuse(path, fmt.Sprintf("has more than %d bytes, and no bundle does", maxSealed), "name a bundle that gate seal wrote")
 	}
 	return data, err
 }
@@ -81,8 +84,8 @@ func (o *Opened) Write(dir string) error {
 		return err
 	}
 	half := filepath.Join(dir, string(o.Kind))
-	if err := os.Mkdir(half, 0o700); err != nil {
-		return exists(half, err)
+	if err := makeFolder(half); err != nil {
+		return err
 	}
 	for _, f := range o.files {
 		// vault admits plain visible file names only.

@@ -130,7 +130,7 @@ func (r Repository) visible() ([]visibleSplit, error) {
 	for i, s := range splits {
 		split, err := supervisor.ReadSplit(r.Work, r.Commit, s.folder)
 		if err != nil {
-			return nil, &SealError{s.name, err.Error(), "commit the cases, one file a case in inputs/ and its answer, under the same name, in answers/"}
+			return nil, refuse(s.name, err.Error(), folderForm+", and commit it")
 		}
 		splits[i].cases = toVault(split)
 	}

@@ -6,16 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/research-loop/research-loop/pkg/supervisor"
 )
 
-// PlaceError says that a file or folder cannot be where it is.
-type PlaceError struct {
-	Path, Why string
-	// Exists says that it is there already and was left as it is.
-	Exists bool
-}
+// ExistsError says that a file or folder is there already. It was left as it is.
+type ExistsError struct{ Path string }
 
-func (e *PlaceError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.Why) }
+func (e *ExistsError) Error() string { return e.Path + ": exists and is left as it is" }
 
 // outside refuses a path, there or not, in a git work tree or git folder of
 // any repository. It looks at the folders themselves and asks no git, whose
@@ -27,7 +25,8 @@ func outside(path, what string) error {
 	}
 	for dir := real; ; dir = filepath.Dir(dir) {
 		if isRepository(dir) {
-			return &PlaceError{Path: path, Why: fmt.Sprintf("%s may not lie in a git repository, and %s is one", what, dir)}
+			return refuse(path, fmt.Sprintf("%s may not lie in a git repository, and %s is one", what, dir),
+				"choose a place outside any repository")
 		}
 		if dir == filepath.Dir(dir) {
 			return nil
@@ -45,7 +44,7 @@ func resolve(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path {
 		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return "", &PlaceError{Path: path, Why: "is a link to nothing"}
+			return "", refuse(path, "is a link to nothing", "choose another place")
 		}
 		parent, err := resolve(filepath.Dir(path))
 		return filepath.Join(parent, filepath.Base(path)), err
@@ -80,10 +79,24 @@ func create(path string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
+// makeFolder makes a folder for its owner alone, where none may be yet.
+func makeFolder(path string) error {
+	err := exists(path, os.Mkdir(path, 0o700))
+	if errors.Is(err, fs.ErrNotExist) {
+		return refuse(path, "the folder that it is to lie in is not there", "mkdir "+filepath.Dir(path))
+	}
+	return err
+}
+
 // exists gives the error of a path that is there already its own type.
 func exists(path string, err error) error {
 	if errors.Is(err, fs.ErrExist) {
-		return &PlaceError{Path: path, Why: "exists and is left as it is", Exists: true}
+		return &ExistsError{path}
 	}
 	return err
+}
+
+// refuse says what a person must change.
+func refuse(what, why, fix string) error {
+	return &supervisor.RefusedError{What: what, Why: why, Fix: fix}
 }

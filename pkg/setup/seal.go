@@ -3,7 +3,6 @@ package setup
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -45,14 +44,10 @@ type Sealed struct {
 	Looked   Looked    `json:"looked_at"`
 }
 
-// SealError says why cases cannot be sealed.
-type SealError struct{ What, Why, Fix string }
-
-func (e *SealError) Error() string { return e.What + ": " + e.Why }
-
 // Seal seals the cases of a folder and writes the two bundles. What the
-// repository holds of them is an *OverlapError, unless it is to be dropped.
-// No error quotes a case.
+// repository holds of them is an *OverlapError, unless it is to be dropped;
+// what else a person must change is a *supervisor.RefusedError. No error quotes
+// a case.
 func Seal(s Sealing, r Repository) (*Sealed, error) {
 	toInputs, toAnswers, err := s.recipients()
 	if err != nil {
@@ -61,7 +56,7 @@ func Seal(s Sealing, r Repository) (*Sealed, error) {
 	out := &Sealed{Split: s.Split, Inputs: Bundle{File: s.file(vault.Inputs)}, Answers: Bundle{File: s.file(vault.Answers)}}
 	for _, b := range []Bundle{out.Inputs, out.Answers} {
 		if _, err := os.Lstat(b.File); err == nil {
-			return nil, exists(b.File, fs.ErrExist)
+			return nil, &ExistsError{b.File}
 		}
 	}
 	cases, err := readFolder(s.Split, s.Dir)
@@ -74,7 +69,7 @@ func Seal(s Sealing, r Repository) (*Sealed, error) {
 	}
 	out.Cases, out.Dropped = len(cases), all-len(cases)
 	if len(cases) == 0 {
-		return nil, &SealError{s.Split, fmt.Sprintf("all %d cases stand somewhere else too", all), "bring other cases"}
+		return nil, refuse(s.Split, fmt.Sprintf("all %d cases stand somewhere else too", all), "bring other cases")
 	}
 	var inputs, answers []vault.File
 	for _, c := range cases {
@@ -96,10 +91,10 @@ func Seal(s Sealing, r Repository) (*Sealed, error) {
 func (s Sealing) recipients() (inputs, answers []vault.Recipient, err error) {
 	runs := map[string]string{"validation": "execute", "final": "final"}[s.Split]
 	if runs == "" {
-		return nil, nil, &SealError{"split " + s.Split, "is not sealed", "name validation or final"}
+		return nil, nil, refuse("split "+s.Split, "is not sealed", "name validation or final")
 	}
 	if s.Keys == nil {
-		return nil, nil, &SealError{contract.DraftPath, "has no keys to seal to", "research-loop gate keygen --out DIR, then put the block that it prints into the contract"}
+		return nil, nil, refuse(contract.DraftPath, "has no keys to seal to", "research-loop gate keygen --out DIR, then put the block that it prints into the contract")
 	}
 	parsed := map[string]vault.Recipient{}
 	for name, key := range map[string]string{"judge": s.Keys.Judge, "execute": s.Keys.Execute, "final": s.Keys.Final, "maintainer": s.Keys.Maintainer} {
@@ -107,12 +102,12 @@ func (s Sealing) recipients() (inputs, answers []vault.Recipient, err error) {
 			continue
 		}
 		if parsed[name], err = vault.ParseRecipient(key); err != nil {
-			return nil, nil, &SealError{"keys." + name, err.Error(), "put the block that gate keygen printed into the contract"}
+			return nil, nil, refuse("keys."+name, err.Error(), "put the block that gate keygen printed into the contract")
 		}
 	}
 	for _, name := range []string{"judge", runs} {
 		if _, ok := parsed[name]; !ok {
-			return nil, nil, &SealError{"keys." + name, "is missing: a sealed " + s.Split + " split needs it", "put the whole block that gate keygen printed into the contract"}
+			return nil, nil, refuse("keys."+name, "is missing: a sealed "+s.Split+" split needs it", "put the whole block that gate keygen printed into the contract")
 		}
 	}
 	inputs, answers = []vault.Recipient{parsed["judge"], parsed[runs]}, []vault.Recipient{parsed["judge"]}

@@ -1,10 +1,33 @@
-// Package setup prepares a repository for runs.
+// Package setup prepares a repository for runs: it drafts the contract and
+// makes the keys and the sealed cases of a gate.
+//
+// # The draft
 //
 // [Draft] writes the first contract. It looks at nothing but the paths of the
 // files that git tracks, so it guesses, and says so: every guess bears
 // contract.Inferred, which the contract's parser refuses, field by field,
 // until a person has looked at the value and deleted the mark. What cannot be
 // guessed at all, such as the goal, is a placeholder under the same mark.
+//
+// # The keys
+//
+// [Generate] makes a [Keyring]. Its public halves are the contract's keys:
+// block, which says under what name the records are signed. Its private halves
+// leave it in two ways: into files of a new folder, 0600 and outside any
+// repository, or into the standard input of gh, which stores them as secrets of
+// GitHub's environments. They are in no argument, environment, output or error.
+//
+// # The cases
+//
+// A folder of cases holds inputs/ and answers/ and lies in no repository.
+// [Brief] makes an empty one, with what its writer may know: nothing of the
+// cases, the code or the results that are there already. [Seal] packs it into
+// two bundles, SPLIT.inputs.age and SPLIT.answers.age. Inputs are sealed to the
+// judge, the step that launches candidates on them, and the maintainer; answers
+// to judge and maintainer. Before that it looks for every case in what an author
+// can see: the visible splits, the files of the commit and of all before it, and
+// the messages of those commits. [Open] gives the cases back to whoever holds a
+// key. Where cases were found is told, their text never.
 package setup
 
 import (
