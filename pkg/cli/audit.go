@@ -93,7 +93,7 @@ func (e *Env) corpus(dir string) error {
 	if err != nil {
 		return fmt.Errorf("corpus %s: %w", dir, err)
 	}
-	results := audit.Evaluate(items)
+	results := audit.EvaluateCorpus(items)
 	enc := json.NewEncoder(e.Stdout)
 	for _, r := range results {
 		if err := enc.Encode(r); err != nil {
