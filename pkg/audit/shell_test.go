@@ -41,7 +41,7 @@ func TestUnquotedTables(t *testing.T) {
 			base := []Entry{{"src/old.sh", "100644", store.add([]byte("read -r n\necho \"$n\"\n"))}}
 			in := Input{
 				Scope: prefixes{[]string{"src/"}, nil}, Blobs: store, Baseline: base, Cases: numerals, Gate: true,
-				Candidate: append([]Entry{{c.path, "100644", store.add([]byte(c.text))}}, base...),
+				Candidate: append(base[:1:1], Entry{c.path, "100644", store.add([]byte(c.text))}),
 			}
 			if r := Check(in); r.Verdict() != c.want {
 				t.Errorf("%s, want %s: %v", r.Verdict(), c.want, r.Findings)
