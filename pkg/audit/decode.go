@@ -3,7 +3,6 @@ package audit
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -128,7 +127,7 @@ func decodeOnce(s string) string {
 }
 
 // codeList is four or more character codes in a text.
-var codeList = regexp.MustCompile(`\b(?:0x)?[0-9a-fA-F]{2,3}(?:[,;\s|/:-]+(?:0x)?[0-9a-fA-F]{2,3}\b){3,}`)
+var codeList = expr(`\b(?:0x)?[0-9a-fA-F]{2,3}(?:[,;\s|/:-]+(?:0x)?[0-9a-fA-F]{2,3}\b){3,}`)
 
 // decodeCodes reads lists of decimal or hexadecimal character codes.
 func decodeCodes(s string) string {

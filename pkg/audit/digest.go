@@ -5,15 +5,14 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
 var (
-	hexToken   = regexp.MustCompile(`\b[0-9a-fA-F]{8,128}\b`)
-	plainToken = regexp.MustCompile(`[A-Za-z0-9+/_-]{11,88}`)
+	hexToken   = expr(`\b[0-9a-fA-F]{8,128}\b`)
+	plainToken = expr(`[A-Za-z0-9+/_-]{11,88}`)
 )
 
 // minNumber is how many digits a number has that may be a hash.

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -194,14 +193,14 @@ func lineAt(code string, pos int) int {
 // pattern is a regular expression over the code of added lines.
 type pattern struct {
 	severity Severity
-	re       *regexp.Regexp
-	message  string         // what the match does
-	need     string         // in lower case, what every match holds; "" is worked out
-	unless   *regexp.Regexp // a match that this matches as well is harmless
-	comments bool           // look at comments instead
-	prose    bool           // look at files of prose too
-	always   bool           // the file may have had such a match before
-	sums     bool           // look at constant expressions by their value
+	re       *expression
+	message  string      // what the match does
+	need     string      // in lower case, what every match holds; "" is worked out
+	unless   *expression // a match that this matches as well is harmless
+	comments bool        // look at comments instead
+	prose    bool        // look at files of prose too
+	always   bool        // the file may have had such a match before
+	sums     bool        // look at constant expressions by their value
 }
 
 // match applies patterns. A review pattern is silent where the file had a

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -21,23 +20,23 @@ type guard struct {
 }
 
 // comparison is code that asks for an operand by its value.
-var comparison = regexp.MustCompile(`[=!]=|<>|\bcase\b|\bwhen\b|\b(?:not\s+)?in\s*[\[\(\{]|["'\x60]\s+(?:not\s+)?in\b|\bis\s+["'\d]|-eq\b|-ne\b|\s=~\s|\blike\s+['"]|` +
+var comparison = expr(`[=!]=|<>|\bcase\b|\bwhen\b|\b(?:not\s+)?in\s*[\[\(\{]|["'\x60]\s+(?:not\s+)?in\b|\bis\s+["'\d]|-eq\b|-ne\b|\s=~\s|\blike\s+['"]|` +
 	`(?i:equals?(?:ignorecase|fold)?|includes|contains|starts_?with|ends_?with|has_?prefix|has_?suffix|strcmp|strncmp|memcmp|strstr|indexof|\bfind|compare|matches|match|search|fullmatch|\.test|\.eq|\.has|\bget|is_?match)\??\s*\(`)
 
 // arm is a pattern of a shell's case, and test a comparison in brackets.
-var arm = regexp.MustCompile(`^\s*\(?[^\s()]+(?:\s*\|\s*[^\s()|]+)*\)(?:\s|$)|(?:^|\s)(?:\[\[?|test)\s.*\s=\s`)
+var arm = expr(`^\s*\(?[^\s()]+(?:\s*\|\s*[^\s()|]+)*\)(?:\s|$)|(?:^|\s)(?:\[\[?|test)\s.*\s=\s`)
 
 // match is a pattern with what is done where it matches, as in awk.
-var match = regexp.MustCompile(`^\s*!?/[^/\s][^/]*/\s*(?:[{&|,]|$)`)
+var match = expr(`^\s*!?/[^/\s][^/]*/\s*(?:[{&|,]|$)`)
 
 // entry is a key with its value: of a table, a map, a row of tuples.
-var entry = regexp.MustCompile(`^\s*[\(\[]?["'\x60\(\[\d][^=]*:\s|["'\x60\)\]\d]\s*:\s*["'\x60\(\[\d-]|=>|["'\x60\)\]\d]\s*\]\s*=[^=]|["'\x60\)\]]\s*,\s*["'\x60\(\[\{\d-]|->`)
+var entry = expr(`^\s*[\(\[]?["'\x60\(\[\d][^=]*:\s|["'\x60\)\]\d]\s*:\s*["'\x60\(\[\d-]|=>|["'\x60\)\]\d]\s*\]\s*=[^=]|["'\x60\)\]]\s*,\s*["'\x60\(\[\{\d-]|->`)
 
 // row is an entry in a file of text or data.
-var row = regexp.MustCompile(`\t|->|=>|→|\||[:=]\s|,|^\s*\d*s(?:/[^/]+/[^/]*/|#[^#]+#[^#]*#|,[^,]+,[^,]*,)`)
+var row = expr(`\t|->|=>|→|\||[:=]\s|,|^\s*\d*s(?:/[^/]+/[^/]*/|#[^#]+#[^#]*#|,[^,]+,[^,]*,)`)
 
 // columns are a line of two words or numbers and nothing else.
-var columns = regexp.MustCompile(`^\s*\S+\s+\S+\s*$`)
+var columns = expr(`^\s*\S+\s+\S+\s*$`)
 
 // within is how many lines below a guard its answer may stand.
 const within = 2
@@ -248,7 +247,7 @@ func (f *file) keys() []piece {
 }
 
 // leading is the first word of a line that is more than a letter, as of `s/`.
-var leading = regexp.MustCompile(`^[^\pL\pN]*(?:\pL[^\pL\pN]+)?([\pL\pN]+)`)
+var leading = expr(`^[^\pL\pN]*(?:\pL[^\pL\pN]+)?([\pL\pN]+)`)
 
 // vocabularyShare is how many strings stand against one that is a whole input
 // where a table is vocabulary.

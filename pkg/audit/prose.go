@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,9 +19,9 @@ type sentence struct {
 const longString = 40
 
 var (
-	sentenceEnd = regexp.MustCompile(`[.;!?]\s`)
+	sentenceEnd = expr(`[.;!?]\s`)
 	// cue is what a rule in prose has and mere narration seldom.
-	cue = regexp.MustCompile(`(?i)\b(?:if|when|whenever|for|in case|asked|asks|says|say|about|known|answers?|examples?|messages?|labels?|questions?|reply|respond|returns?|input|output|e\.g\.|then|should|must)\b|:|->|=>|→`)
+	cue = expr(`(?i)\b(?:if|when|whenever|for|in case|asked|asks|says|say|about|known|answers?|examples?|messages?|labels?|questions?|reply|respond|returns?|input|output|e\.g\.|then|should|must)\b|:|->|=>|→`)
 )
 
 // sentences cuts prose, long strings and comments into sentences. A sentence

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -81,7 +80,7 @@ func telling(name string) bool {
 }
 
 // fileCue is code that deals with files.
-var fileCue = regexp.MustCompile(`(?i)open|read|join|path|file|load|dir|glob|walk|include|require|import|stat|exists|parent|ancestors|fs\b|curl|cat\b`)
+var fileCue = expr(`(?i)open|read|join|path|file|load|dir|glob|walk|include|require|import|stat|exists|parent|ancestors|fs\b|curl|cat\b`)
 
 // named weighs a text that may name a frozen path. In prose the whole path of
 // a file must stand there, because prose may speak of the tests.

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -27,4 +26,4 @@ var ruleDigestTable = rule{
 	},
 }
 
-var hashCall = regexp.MustCompile(`(?i)sha_?(?:1|224|256|384|512)|md5|hashlib|crc32|crc64|fnv|digest|hash\w*\(|blake2|xxhash|murmur`)
+var hashCall = expr(`(?i)sha_?(?:1|224|256|384|512)|md5|hashlib|crc32|crc64|fnv|digest|hash\w*\(|blake2|xxhash|murmur`)

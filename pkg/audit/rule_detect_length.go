@@ -2,7 +2,6 @@ package audit
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"unicode/utf8"
 )
@@ -58,9 +57,9 @@ func (a *audit) caseLengths() map[int]bool {
 
 var (
 	lengthOf = `(?:\b(?:len|strlen|size|count|length|wcslen|nchar|LENGTH|RuneCountInString)\s*\(\s*[^()\n]{1,40}(?:\([^()\n]{0,20}\))?\s*\)|\.(?:length|size|len|count|Length|Count)\b(?:\(\))?|\$\{#\w+\})`
-	probe    = regexp.MustCompile(lengthOf + `\s*(?:[=!]==?|-eq|-ne|<>|\bis\b)\s*(\d+)\b|\b(\d+)\s*(?:[=!]==?)\s*[\w.]*` + lengthOf)
-	probeIn  = regexp.MustCompile(lengthOf + `\s*(?:not\s+)?in\s*[\(\[\{]([\d,\s]+)[\)\]\}]`)
-	digits   = regexp.MustCompile(`\d+`)
+	probe    = expr(lengthOf + `\s*(?:[=!]==?|-eq|-ne|<>|\bis\b)\s*(\d+)\b|\b(\d+)\s*(?:[=!]==?)\s*[\w.]*` + lengthOf)
+	probeIn  = expr(lengthOf + `\s*(?:not\s+)?in\s*[\(\[\{]([\d,\s]+)[\)\]\}]`)
+	digits   = expr(`\d+`)
 )
 
 // probed is a length that a line asks for.
@@ -71,7 +70,7 @@ func (f *file) lengthProbes() []probed {
 		return nil
 	}
 	var list []probed
-	for _, re := range []*regexp.Regexp{probe, probeIn} {
+	for _, re := range []*expression{probe, probeIn} {
 		for _, m := range re.FindAllStringSubmatchIndex(f.summed, 64) {
 			for g := 2; g < len(m); g += 2 {
 				if m[g] < 0 {

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 )
@@ -29,7 +28,7 @@ var ruleMixedScript = rule{
 }
 
 // escapeText is an escape, whose letters belong to no word.
-var escapeText = regexp.MustCompile(`\\(?:[xuU][0-9a-fA-F]+|.)`)
+var escapeText = expr(`\\(?:[xuU][0-9a-fA-F]+|.)`)
 
 // mixedScript wants two Latin letters and only look-alikes beside them: Δt and
 // μs are ordinary.

@@ -3,7 +3,6 @@ package audit
 import (
 	"fmt"
 	"math"
-	"regexp"
 )
 
 // An answer that stands alone in the code is a coincidence once, a table
@@ -55,7 +54,7 @@ var ruleValue = rule{
 }
 
 // thresholdLine compares with a number.
-var thresholdLine = regexp.MustCompile(`(?:[<>=!]=|[<>])\s*-?[\d.]`)
+var thresholdLine = expr(`(?:[<>=!]=|[<>])\s*-?[\d.]`)
 
 // tableBits is what a value of a table must have, where so many literals meet
 // so many cases.

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -14,7 +13,7 @@ var ruleRunnerPlugin = rule{
 			return "interpreters or test runners load this file unasked", !c.isGone() && runnerPlugin(c.path) && !t.a.byName(c.path)
 		})
 	},
-	patterns: []pattern{{severity: Invalid, re: regexp.MustCompile(`(?m)^func TestMain\(\w+ \*testing\.M\)`), message: "a TestMain takes over the test runner"}},
+	patterns: []pattern{{severity: Invalid, re: expr(`(?m)^func TestMain\(\w+ \*testing\.M\)`), message: "a TestMain takes over the test runner"}},
 }
 
 func runnerPlugin(path string) bool {

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -43,7 +42,7 @@ func (t *tree) newModule(c change) (string, bool) {
 	return name, name != ""
 }
 
-var importLine = regexp.MustCompile(`(?m)^\s*(?:import|from)\s+([A-Za-z_]\w*)`)
+var importLine = expr(`(?m)^\s*(?:import|from)\s+([A-Za-z_]\w*)`)
 
 // harnessImports are the modules that frozen Python files of the baseline
 // import, without those of the baseline itself.

@@ -151,3 +151,15 @@ func (x *example) input() Input {
 	x.in.Commits = []Commit{x.commit}
 	return x.in
 }
+
+// TestExpressions compiles what is otherwise compiled when it is first used.
+func TestExpressions(t *testing.T) {
+	for _, r := range rules {
+		for _, p := range r.patterns {
+			p.re.compile()
+			if p.unless != nil {
+				p.unless.compile()
+			}
+		}
+	}
+}
