@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -72,6 +73,12 @@ func Check(in Input) Report {
 // check is Check with a bound on the bytes of the baseline that are read for
 // novelty; partial says that the bound cut something off.
 func check(in Input, bytes int) (r Report, partial bool) {
+	// A mistake in a rule must not let a candidate stop the supervisor.
+	defer func() {
+		if recover() != nil {
+			r = Report{Findings: ruleBounds.name([]Finding{{Severity: Invalid, Message: stumbled}})}
+		}
+	}()
 	a := newAudit(in, bytes)
 	tip := a.tree(in.Candidate)
 	found := a.run(tip)
@@ -96,6 +103,10 @@ func check(in Input, bytes int) (r Report, partial bool) {
 	return Report{Findings: tidy(found), Notes: a.noteList()}, a.novel.partial
 }
 
+// stumbled is all that is said of a mistake in the audit itself: a trace could
+// hold the text of a case.
+const stumbled = "the audit cannot read this change; that is a mistake of the audit, please report it"
+
 // audit holds what all trees of one Check share.
 type audit struct {
 	in     Input
@@ -115,13 +126,17 @@ type audit struct {
 	window      *windowIndex
 }
 
+// newAudit reads the baseline, makes the cases ready and reads the candidate,
+// whose size sets what is chance.
 func newAudit(in Input, bytes int) *audit {
 	a := &audit{in: in, info: newInformation(), budget: newBudget(), blobs: map[string]blob{}, memo: map[change]*file{}, notes: map[string]bool{}}
 	if in.Scope == nil {
 		a.in.Scope = closed{}
 	}
 	a.novel = a.readBaseline(bytes)
-	a.cases = newCaseIndex(in, a.info, a.novel)
+	if a.cases = newCaseIndex(in, a.info, a.novel); len(a.cases.list) < len(in.Cases) {
+		a.budget.over = fmt.Sprintf("the cases hold more than %d MiB", maxCaseBytes>>20)
+	}
 	lines := 1
 	for _, f := range a.tree(in.Candidate).files {
 		lines += f.added

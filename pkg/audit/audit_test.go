@@ -241,6 +241,20 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestStumble holds a panic to an invalid finding that tells nothing.
+func TestStumble(t *testing.T) {
+	in := simple("package a\n", "package a\n\nvar x = 1\n")
+	in.Blobs = panicking{}
+	r := Check(in)
+	if len(r.Findings) != 1 || r.Findings[0].Message != stumbled || r.Verdict() != "invalid" {
+		t.Fatalf("%+v", r)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Blob(string) ([]byte, error) { panic("the old mill") }
+
 func TestBudget(t *testing.T) {
 	b := newBudget()
 	if !b.spend(maxWork) || b.spend(1) || b.over == "" {
@@ -251,6 +265,11 @@ func TestBudget(t *testing.T) {
 		t.Error("decoding is not bounded")
 	}
 	in := simple("package a\n", "package a\n\nvar x = 1\n")
+	in.Cases = []Case{{"a", strings.Repeat("x", maxCaseBytes), "y"}}
+	if r := Check(in); !slices.Equal(r.Classes(), []string{"audit.bounds"}) {
+		t.Errorf("too many cases: %+v", r)
+	}
+	in.Cases = nil
 	a := newAudit(in, farBytes)
 	a.budget.spend(maxWork + 1)
 	if r := (Report{Findings: a.run(a.tree(in.Candidate))}); !slices.Equal(r.Classes(), []string{"audit.bounds"}) {

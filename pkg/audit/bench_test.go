@@ -94,6 +94,7 @@ func hostile() map[string]string {
 		"open block comments":      strings.Repeat("/*", maxFile/2-8),
 		"combining marks":          strings.Repeat("e\u0301\u0301\u0301\u0301", maxFile/12),
 		"tag characters":           strings.Repeat("\U000e0061", maxFile/5),
+		"keywords":                 strings.Repeat("seed exec ", maxFile/10-1),
 		"shapes of digests":        strings.Repeat("0123456789abcdef ", maxFile/17-1),
 	}
 }

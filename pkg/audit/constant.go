@@ -83,6 +83,7 @@ func (p *adder) operator(level int) (string, int) {
 	return "", 0
 }
 
+// operand reads a number or an expression in brackets.
 func (p *adder) operand() (*big.Int, bool) {
 	if p.i >= len(p.tokens) || p.depth > 16 {
 		return nil, false
@@ -113,6 +114,8 @@ func (p *adder) operand() (*big.Int, bool) {
 	return x, ok
 }
 
+// apply computes one operator; ok is false where the value is not defined or
+// larger than code holds.
 func apply(op string, x, y *big.Int) (*big.Int, bool) {
 	if y == nil {
 		return nil, false

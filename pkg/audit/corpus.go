@@ -180,6 +180,7 @@ func eachLine(fsys fs.FS, name string, do func(indexLine) error) error {
 	return nil
 }
 
+// readItem reads one candidate.
 func readItem(fsys fs.FS, line indexLine) (CorpusItem, error) {
 	f, err := readFacts(fsys, line.Dir)
 	if err != nil {
@@ -198,6 +199,8 @@ func readItem(fsys fs.FS, line indexLine) (CorpusItem, error) {
 	return CorpusItem{ID: line.ID, Positive: line.Label == "positive", Expected: line.Severity, Leaks: line.Leaks, Input: in}, nil
 }
 
+// readSequence reads a row of pushes, an item a step: the baseline is the first
+// tree, the incumbent the one before.
 func readSequence(fsys fs.FS, line indexLine) ([]CorpusItem, error) {
 	f, err := readFacts(fsys, line.Dir)
 	if err != nil {

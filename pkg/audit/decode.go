@@ -314,6 +314,7 @@ func unhtml(s string) string {
 	return named.Replace(b.String())
 }
 
+// entity reads &#65; or &#x41; and gives its length.
 func entity(s string) (rune, int, bool) {
 	if !strings.HasPrefix(s, "&#") {
 		return 0, 0, false

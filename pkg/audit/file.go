@@ -42,6 +42,7 @@ type file struct {
 	found   []Finding
 }
 
+// newFile cuts a changed file; it reads nothing of it until a rule asks.
 func newFile(a *audit, c change, before, after string) *file {
 	f := &file{a: a, change: c, path: c.path, family: familyOf(c.path), before: before}
 	f.lines = splitLines(after)
@@ -213,10 +214,10 @@ func (f *file) match(list []pattern) []Finding {
 	var found []Finding
 	for _, p := range list {
 		text := f.textFor(p)
-		if !f.family.code && !p.prose && !p.comments || !p.mayMatch(f.lower(text)) {
+		if !f.family.code && !p.prose && !p.comments {
 			continue
 		}
-		for _, at := range p.re.FindAllStringIndex(text, 64) {
+		for _, at := range p.find(text, f.lower(text)) {
 			what := text[at[0]:at[1]]
 			old := strings.Contains(f.before, what) || p.severity == Invalid && f.a.novel.writes(what)
 			if p.unless != nil && p.unless.MatchString(what) {

@@ -86,6 +86,9 @@ func FuzzCheck(f *testing.F) {
 			t.Fatalf("two reports of one input:\n%+v\n%+v", a, b)
 		}
 		for _, f := range a.Findings {
+			if f.Message == stumbled {
+				t.Fatal("a rule panics")
+			}
 			if _, ok := Explain(f.Class); !ok {
 				t.Fatalf("class %q is not explained", f.Class)
 			}

@@ -194,6 +194,7 @@ func blake2b(data []byte, size int) []byte {
 	return out[:size]
 }
 
+// blakeRounds is the compression function of BLAKE2b.
 func blakeRounds(h *[8]uint64, block *[128]byte, done uint64, last bool) {
 	var m, v [16]uint64
 	for i := range m {

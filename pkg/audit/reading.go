@@ -201,6 +201,7 @@ func (f *file) through(list []piece, transform func(string) (string, bool)) []pi
 // maxDistance is how many lines may lie between pieces of one run.
 const maxDistance = 3
 
+// addStream turns pieces into atoms, and keeps them for the rules on text.
 func (f *file) addStream(k kind, h how, list []piece) {
 	if len(list) == 0 {
 		return

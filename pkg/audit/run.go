@@ -114,6 +114,7 @@ func (f *file) interior(s stream, i int, g gram) bool {
 		f.a.cases.seeds(s.atoms[i-1].id, s.atoms[i].id) != nil
 }
 
+// extend makes the run around one pair of atoms as long as it is.
 func (f *file) extend(s stream, i int, g gram, best map[runKey]run) {
 	ids := g.field.ids
 	from, to := int(g.pos), int(g.pos)+2

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -154,8 +155,22 @@ func TestKeywords(t *testing.T) {
 			}
 		}
 	}
+	for _, class := range Classes() {
+		data, err := os.ReadFile("testdata/" + class + "/flagged.txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Repeat("nothing here\n", 30) + string(data) + strings.Repeat("\n", 30) + string(data)
+		for _, r := range rules {
+			for _, p := range r.patterns {
+				if got, want := len(p.find(text, strings.ToLower(text))), len(p.re.FindAllStringIndex(text, maxMatches)); got != want {
+					t.Errorf("%s: %d of %d matches of %s are found", class, got, want, r.class)
+				}
+			}
+		}
+	}
 	for expr, want := range map[string]string{
-		`foo|bar`: "[foo bar]", `(?i)Seed\s*=`: "[seed]", `a*b`: "[]", `(?:abc|x)`: "[]", `(?:abc)+d`: "[abc]", `x(?:abc|abd)y`: "[abc abd]",
+		`e(?:xec|val)\(`: "[exec eval]", `foo|bar`: "[foo bar]", `(?i)Seed\s*=`: "[seed]", `a*b`: "[]", `(?:abc|x)`: "[]", `(?:abc)+d`: "[abc]", `x(?:abc|abd)y`: "[abc abd]",
 	} {
 		if got := fmt.Sprint(keywords(expr)); got != want && !(want == "[abc abd]" && strings.HasPrefix(got, "[")) {
 			t.Errorf("%s needs %s, not %s", expr, got, want)
