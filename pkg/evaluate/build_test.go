@@ -101,7 +101,7 @@ func TestBuiltProgramRuns(t *testing.T) {
 		contract.Generated{Path: "build", Policy: contract.GeneratedReset})
 	b.contract.Candidate.Run = "build/corrector"
 	o := b.accuracy(1)
-	if o.Logs[0].Name != "7/candidate.build.log" || !strings.Contains(string(o.Logs[0].Data), "\n/cache local\n") {
+	if o.Logs[0].Name != "000/7/candidate.build.log" || !strings.Contains(string(o.Logs[0].Data), "\n/cache local\n") {
 		t.Errorf("log %s: %s", o.Logs[0].Name, o.Logs[0].Data)
 	}
 }

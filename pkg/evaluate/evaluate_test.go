@@ -49,7 +49,7 @@ func TestHonest(t *testing.T) {
 	if len(e.Measurements) != 2 || len(e.Violations) != 0 || e.Stage != ledger.Development || e.EvaluatorSeconds != sum {
 		t.Errorf("evaluation %+v", e)
 	}
-	names := []string{"7/candidate-0.log", "7/candidate-0.score.log", "7/candidate-1.log", "7/candidate-1.score.log"}
+	names := []string{"000/7/candidate-0.log", "000/7/candidate-0.score.log", "000/7/candidate-1.log", "000/7/candidate-1.score.log"}
 	for i, l := range o.Logs {
 		if l.Name != names[i] || e.Launches[i].Log != l.Name {
 			t.Errorf("log %d is %s, recorded as %s", i, l.Name, e.Launches[i].Log)
@@ -279,7 +279,7 @@ func TestModeCase(t *testing.T) {
 	if slices.IsSorted(order) || len(logNames) != 30 {
 		t.Errorf("order %v, logs %v", order, logNames)
 	}
-	if !logNames["7/candidate-0-case-003.txt.log"] {
+	if !logNames["000/7/candidate-0-case-003.txt.log"] {
 		t.Errorf("logs %v", logNames)
 	}
 }
