@@ -172,13 +172,19 @@ func (r *Run) nextOfPass(w World, takeOver bool) Step {
 	a := r.Open
 	switch {
 	case takeOver && (a.Lost >= MaxLostAttempt || r.Retries >= MaxLostRun):
-		return Step{Do: Decide, TakeOver: true, Reason: fmt.Sprintf("pass lost %d times, at last because %s", a.Lost+1, w.Gone)}
+		return Step{Do: Decide, TakeOver: true, Reason: a.GivenUp(w.Gone)}
 	case takeOver:
 		return Step{Do: Retry, TakeOver: true, Reason: w.Gone}
 	case w.Outcome:
 		return Step{Do: Record}
 	}
 	return Step{Do: Execute}
+}
+
+// GivenUp says that the passes of the attempt were lost for good, the last one
+// because of why. It is the Lost of the evidence.
+func (a *Attempt) GivenUp(why string) string {
+	return fmt.Sprintf("pass lost %d times, at last because %s", a.Lost+1, why)
 }
 
 // nextOfRestore looks for a restore commit before it asks for one: the first
@@ -226,15 +232,15 @@ func (r *Run) nextOfBranch(w World) Step {
 		return Step{Do: Recreate, Commit: r.Tip}
 	case r.Closing != nil:
 		return r.nextOfClose(w)
-	case r.stop(w.Now) != "":
-		return Step{Do: Stop, Reason: r.stop(w.Now)}
+	case r.Stop(w.Now) != "":
+		return Step{Do: Stop, Reason: r.Stop(w.Now)}
 	case w.Tip.ID == r.Tip:
 		return Step{Do: Idle}
 	}
 	if step, ok := r.healed(w); ok {
 		return step
 	}
-	if reason, of := r.noCandidate(*w.Tip); reason != "" {
+	if reason, of := r.NoCandidate(*w.Tip); reason != "" {
 		return Step{Do: Sweep, Commit: w.Tip.ID, Reason: reason, Of: of}
 	}
 	if w.Below {
@@ -255,7 +261,7 @@ func (r *Run) healed(w World) (Step, bool) {
 			continue
 		}
 		if i > 0 && !(w.Above[i-1].Holds && w.Above[i-1].Tree == c.Tree) {
-			if reason, of := r.noCandidate(w.Above[i-1]); reason != "" {
+			if reason, of := r.NoCandidate(w.Above[i-1]); reason != "" {
 				return Step{Do: Supersede, Commit: w.Above[i-1].ID, Reason: reason, Of: of, Restore: c.ID}, true
 			}
 		}
@@ -278,9 +284,9 @@ func (r *Run) nextOfClose(w World) Step {
 	return Step{Do: Supersede, Commit: w.Tip.ID, Reason: reason}
 }
 
-// noCandidate says why a commit above the recorded tip is no candidate, ""
+// NoCandidate says why a commit above the recorded tip is no candidate, ""
 // if it is one.
-func (r *Run) noCandidate(c Commit) (reason string, of *int) {
+func (r *Run) NoCandidate(c Commit) (reason string, of *int) {
 	if v, ok := r.Verdict(c.ID); ok && v.Status != string(ledger.Keep) && v.Iteration >= 0 {
 		return fmt.Sprintf("judged as attempt %d", v.Iteration), &v.Iteration
 	}
@@ -293,8 +299,8 @@ func (r *Run) noCandidate(c Commit) (reason string, of *int) {
 	return "", nil
 }
 
-// stop gives the stop condition that holds, "" where none does.
-func (r *Run) stop(now time.Time) string {
+// Stop gives the stop condition that holds, "" where none does.
+func (r *Run) Stop(now time.Time) string {
 	limits := r.Contract.Limits
 	switch {
 	case limits.Attempts > 0 && len(r.Candidates()) >= limits.Attempts:

@@ -137,3 +137,20 @@ func repetitions(ev *ledger.Evaluation, metric string) []ledger.Repetition {
 	}
 	return out
 }
+
+// Naming lists the commits of the run branch that an event is the first to name. The commit of the
+// state branch that records it may have them as further parents.
+func Naming(d ledger.Data) []string {
+	switch d := d.(type) {
+	case *ledger.Committed:
+		return []string{d.Candidate}
+	case *ledger.RolledBack:
+		return []string{d.Commit}
+	case *ledger.Superseded:
+		if d.Restore != "" {
+			return []string{d.Restore, d.Tip}
+		}
+		return []string{d.Tip}
+	}
+	return nil
+}

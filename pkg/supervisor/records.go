@@ -74,7 +74,7 @@ func (s *Supervisor) hold(data ...ledger.Data) error {
 			return err
 		}
 		s.chain = chain
-		s.named = append(s.named, naming(d)...)
+		s.named = append(s.named, journal.Naming(d)...)
 		s.extend(ledger.Segment(iteration), text)
 		if f, ok := d.(*ledger.Finalized); ok {
 			line, err := ledger.FormatEntry(f.Entry)
@@ -95,22 +95,6 @@ func (s *Supervisor) extend(name string, text []byte) {
 		old = s.base[name]
 	}
 	s.changed[name] = append(bytes.Clone(old), text...)
-}
-
-// naming lists the commits of the run branch that an event is the first to name.
-func naming(d ledger.Data) []string {
-	switch d := d.(type) {
-	case *ledger.Committed:
-		return []string{d.Candidate}
-	case *ledger.RolledBack:
-		return []string{d.Commit}
-	case *ledger.Superseded:
-		if d.Restore != "" {
-			return []string{d.Restore, d.Tip}
-		}
-		return []string{d.Tip}
-	}
-	return nil
 }
 
 // flush makes what is held back durable, by one commit. A *repo.LostRace means
