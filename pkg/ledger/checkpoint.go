@@ -207,6 +207,14 @@ func (v *Verifier) Verdict(data []byte) (VerdictNote, error) {
 	return n, nil
 }
 
+// Length gives the number of journal lines that a note says it covers, whoever
+// signed it; ok is false where the note is no checkpoint.
+func Length(data []byte) (lines int, ok bool) {
+	text, _, found := strings.Cut(string(data[:min(len(data), maxNote)]), "\n\n")
+	c, err := ParseCheckpoint(text + "\n")
+	return c.Lines, found && err == nil
+}
+
 // Origin names a run for its notes: research-loop/<owner>/<repository>/<tag>
 // where the remote is on github.com, in lower case since GitHub does not tell
 // cases apart; elsewhere research-loop/local/<folder>/<tag>, the folder being
