@@ -12,13 +12,14 @@ import (
 	"github.com/research-loop/research-loop/pkg/repo"
 )
 
-// Objects reads git objects by their full ids, and hashes what it reads.
-// *repo.Clone and *repo.Work satisfy it. It need not be safe for use by
-// several goroutines.
+// Objects reads git objects by their full ids, and hashes what it reads. An
+// object that is not there is a *repo.MissingError. *repo.Clone and *repo.Work
+// satisfy it.
 type Objects interface {
 	Commit(id string) (repo.Commit, error)
-	// Tree lists the files of a commit.
-	Tree(commit string) ([]repo.Entry, error)
+	// Diff lists what differs between the trees of two commits, all files of
+	// the second where the first is "".
+	Diff(from, to string) ([]repo.Change, error)
 	Blob(id string) ([]byte, error)
 }
 
@@ -33,6 +34,9 @@ type Source struct {
 	State, Default, Branch string
 	// Anchors are checkpoints of the same run that were seen before.
 	Anchors []Anchor
+	// All asks Run to check signature and bytes of every commit of the state
+	// branch, however many there are.
+	All bool
 }
 
 // Anchor is a checkpoint that was seen before. One that does not verify is none.
@@ -52,8 +56,6 @@ type Records struct {
 	Verifier *ledger.Verifier
 	// Ignored are anchors that do not verify, by their place.
 	Ignored []string
-
-	entries []repo.Entry // all files of the state branch, logs included
 }
 
 // BreachError says that records are not what they must be. It is an integrity
@@ -106,19 +108,22 @@ const (
 // open reads the files of the state branch and the sealed contract.
 func (src Source) open() (*Records, *contract.Sealed, error) {
 	r := &Records{Files: map[string][]byte{}}
-	var err error
-	if r.entries, err = src.Objects.Tree(src.State); err != nil {
+	all, err := src.Objects.Diff("", src.State)
+	if err != nil {
 		return nil, nil, err
 	}
-	for _, e := range r.entries {
-		name, err := src.name(e)
+	for _, f := range all {
+		name, err := src.name(f.To)
 		if err != nil {
 			return nil, nil, err
 		}
 		if strings.HasPrefix(name, "logs/") {
 			continue
 		}
-		if r.Files[name], err = src.Objects.Blob(e.ID); err != nil {
+		if _, twice := r.Files[name]; twice {
+			return nil, nil, breach("branch", f.Path, "stands in the tree twice")
+		}
+		if r.Files[name], err = src.Objects.Blob(f.To.ID); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -235,25 +240,33 @@ func agree(signed, is ledger.Checkpoint, place string) error {
 // anchored refuses records that do not go on from every anchor.
 func (src Source) anchored(r *Records) error {
 	for _, a := range src.Anchors {
-		if len(a.Note) == 0 {
-			continue
+		if err := src.anchor(r, a); err != nil {
+			return err
 		}
-		if r.Verifier == nil {
-			return breach("anchors", a.Where, "is a signed checkpoint, but the records have become unsigned: REPLACED")
-		}
-		c, err := r.Verifier.Checkpoint(a.Note)
-		if err != nil || c.Origin != src.Origin {
-			r.Ignored = append(r.Ignored, a.Where)
-			continue
-		}
-		switch head := headAt(r.Chain, c.Lines); {
-		case c.Contract != r.Run.Sealed.Contract:
-			return breach("anchors", a.Where, "was seen under contract %s, the records are now under %s: FORK", c.Contract, r.Run.Sealed.Contract)
-		case head == "":
-			return breach("anchors", a.Where, "was seen with %d journal lines, there are only %d now: ROLLBACK", c.Lines, len(r.Chain.Events))
-		case head != c.Head:
-			return breach("anchors", a.Where, "had line %d with hash %s, the journal now has %s there: FORK", c.Lines, c.Head, head)
-		}
+	}
+	return nil
+}
+
+func (src Source) anchor(r *Records, a Anchor) error {
+	const law = "anchors"
+	if len(a.Note) == 0 {
+		return nil
+	}
+	if r.Verifier == nil {
+		return breach(law, a.Where, "is a signed checkpoint of this run, which is unsigned now: REPLACED")
+	}
+	c, err := r.Verifier.Checkpoint(a.Note)
+	if err != nil || c.Origin != src.Origin {
+		r.Ignored = append(r.Ignored, a.Where)
+		return nil
+	}
+	switch head := headAt(r.Chain, c.Lines); {
+	case c.Contract != string(contract.Sum(r.Files[contractName])):
+		return breach(law, a.Where, "was seen under contract %s, the run is now under %s: REPLACED", c.Contract, contract.Sum(r.Files[contractName]))
+	case head == "":
+		return breach(law, a.Where, "was seen with %d journal lines, there are only %d now: ROLLBACK", c.Lines, len(r.Chain.Events))
+	case head != c.Head:
+		return breach(law, a.Where, "has %s as the hash of line %d, the journal now has %s there: FORK", c.Head, c.Lines, head)
 	}
 	return nil
 }
@@ -303,19 +316,20 @@ func walk(o Objects, tip string, visit func(repo.Commit) bool) error {
 
 // file reads a file of a commit, nil where there is no such plain file.
 func file(o Objects, commit, path string) ([]byte, error) {
-	entries, err := o.Tree(commit)
+	all, err := o.Diff("", commit)
 	if err != nil {
 		return nil, err
 	}
 	var found []byte
 	n := 0
-	for _, e := range entries {
-		if e.Path == path && (e.Mode == repo.ModeFile || e.Mode == repo.ModeExecutable) {
-			if found, err = o.Blob(e.ID); err != nil {
-				return nil, err
-			}
-			n++
+	for _, f := range all {
+		if f.Path != path || f.To.Mode != repo.ModeFile && f.To.Mode != repo.ModeExecutable {
+			continue
 		}
+		if found, err = o.Blob(f.To.ID); err != nil {
+			return nil, err
+		}
+		n++
 	}
 	if n > 1 {
 		return nil, fmt.Errorf("commit %s: %q stands in its tree %d times", commit, path, n)

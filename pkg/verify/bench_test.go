@@ -1,0 +1,287 @@
+package verify_test
+
+import (
+	"crypto/sha1"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/decide"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/verify"
+)
+
+// clerk writes the records of a long run as a supervisor does: every candidate
+// is rejected, one commit a durable point. Its repository is in memory, where
+// a journal blob is no more than its id.
+type clerk struct {
+	t       testing.TB
+	signer  *ledger.Signer
+	origin  string
+	run     *journal.Run
+	chain   ledger.Chain
+	now     time.Time
+	files   map[string][]byte // below the run's folder
+	ids     map[string]string
+	changed map[string]bool
+
+	head    string
+	commits map[string]repo.Commit
+	changes map[string][]repo.Change
+	blobs   map[string][]byte
+	all     map[string][]repo.Change // commits that are listed whole
+}
+
+func (k *clerk) Commit(id string) (repo.Commit, error) {
+	c, ok := k.commits[id]
+	if !ok {
+		return c, &repo.MissingError{ID: id}
+	}
+	return c, nil
+}
+
+func (k *clerk) Diff(from, to string) ([]repo.Change, error) {
+	if from == "" {
+		return k.all[to], nil
+	}
+	return k.changes[to], nil
+}
+
+func (k *clerk) Blob(id string) ([]byte, error) {
+	data, ok := k.blobs[id]
+	if !ok {
+		return nil, &repo.MissingError{ID: id}
+	}
+	return data, nil
+}
+
+func id(kind string, data []byte) string {
+	h := sha1.New()
+	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
+	h.Write(data)
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func name(format string, args ...any) string { return id("name", fmt.Appendf(nil, format, args...)) }
+
+func (k *clerk) must(err error) {
+	k.t.Helper()
+	if err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// newClerk seals a run.
+func newClerk(t testing.TB) *clerk {
+	k := &clerk{
+		t: t, signer: key(t, "example.com/widget", 1), origin: "research-loop/octo-org/widget/speedup",
+		now: time.Unix(1800000000, 0).UTC(), files: map[string][]byte{}, ids: map[string]string{}, changed: map[string]bool{},
+		commits: map[string]repo.Commit{}, changes: map[string][]repo.Change{}, blobs: map[string][]byte{}, all: map[string][]repo.Change{},
+	}
+	text := strings.Replace(keys(k.signer)+draft, "attempts: 50", "attempts: 1000000", 1)
+	c, err := contract.Parse("contract.yml", []byte(text))
+	k.must(err)
+	base := name("baseline")
+	k.commits[base] = repo.Commit{ID: base, Tree: name("tree")}
+	facts := contract.Facts{Tag: tag, Baseline: base, Pinned: base, Level: "local", Probe: "p", Tool: "t", ConfirmedBy: "ada", ConfirmedHow: "--confirm", ConfirmedAt: k.now}
+	cases := map[string][]byte{"inputs/a": []byte("x\n"), "answers/a": []byte("y\n")}
+	split, err := contract.NewSplit("evaluation/development", cases)
+	k.must(err)
+	facts.Splits = []contract.SplitFact{{Name: "development", Cases: 1, Digest: split.Digest}}
+	pinned := map[string][]byte{contract.DraftPath: []byte(text), "solver/run.sh": []byte("x")}
+	for path, data := range cases {
+		pinned["evaluation/development/"+path] = data
+	}
+	for path, data := range pinned {
+		blob := id("blob", data)
+		k.blobs[blob] = data
+		k.all[base] = append(k.all[base], repo.Change{Path: path, To: repo.Entry{Path: path, Mode: repo.ModeFile, ID: blob}})
+		if c.Frozen(path) {
+			facts.Frozen = append(facts.Frozen, contract.File{Path: path, Mode: repo.ModeFile, Blob: blob, SHA256: ledger.Hash(data)[7:], Size: int64(len(data))})
+		}
+	}
+	k.files["contract.md"] = contract.Seal([]byte(text), c, facts)
+	k.changed["contract.md"] = true
+	sealed, err := contract.Open(k.files["contract.md"], "")
+	k.must(err)
+	k.run, err = journal.Fold(sealed, nil)
+	k.must(err)
+	k.hold(&ledger.Sealed{Contract: string(sealed.Digest), Baseline: base, Tree: name("tree"), Pinned: base, Tool: "t"})
+	k.flush()
+	return k
+}
+
+func (k *clerk) hold(d ledger.Data) {
+	k.t.Helper()
+	iteration := max(k.run.Iteration, 0)
+	if d.Kind() == ledger.KindPrepared {
+		iteration = k.run.Iteration + 1
+	}
+	k.now = k.now.Add(time.Second)
+	chain, text, err := k.chain.Append(ledger.Event{Time: k.now, Run: string(tag), Iteration: iteration, Data: d})
+	k.must(err)
+	k.must(k.run.Apply(chain.Events[len(chain.Events)-1]))
+	k.chain = chain
+	k.add(ledger.Segment(iteration), text)
+	if f, ok := d.(*ledger.Finalized); ok {
+		line, err := ledger.FormatEntry(f.Entry)
+		k.must(err)
+		k.add(ledger.Results(iteration), line)
+	}
+}
+
+func (k *clerk) add(file string, text []byte) {
+	k.files[file] = append(k.files[file], text...)
+	k.changed[file] = true
+}
+
+// flush commits what was held.
+func (k *clerk) flush() {
+	note, err := k.signer.Checkpoint(k.run.Checkpoint(k.origin, k.chain))
+	k.must(err)
+	k.files["checkpoint"] = note
+	k.changed["checkpoint"] = true
+	commit := repo.Commit{ID: name("state %d", len(k.chain.Events)), Tree: name("t")}
+	if k.head != "" {
+		commit.Parents = []string{k.head}
+	}
+	for file := range k.changed {
+		data := k.files[file]
+		blob := id("blob", data)
+		if !strings.HasPrefix(file, "journal/") && !strings.HasPrefix(file, "results/") {
+			k.blobs[blob] = data
+		}
+		path := journal.Folder(tag) + file
+		from := repo.Entry{}
+		if old, ok := k.ids[file]; ok {
+			from = repo.Entry{Path: path, Mode: repo.ModeFile, ID: old}
+		}
+		k.ids[file] = blob
+		k.changes[commit.ID] = append(k.changes[commit.ID], repo.Change{Path: path, From: from, To: repo.Entry{Path: path, Mode: repo.ModeFile, ID: blob}})
+		if strings.HasPrefix(file, "logs/") {
+			delete(k.files, file)
+		}
+	}
+	if k.head == "" {
+		k.all[commit.ID] = k.changes[commit.ID]
+	}
+	clear(k.changed)
+	k.commits[commit.ID], k.head = commit, commit.ID
+}
+
+// attempt judges one candidate, launched so many times.
+func (k *clerk) attempt(repetitions int) {
+	i := k.run.Iteration + 1
+	claim := &ledger.Claim{Holder: ledger.Holder{Host: "h", PID: 7, Start: "1"}, Deadline: k.now.Add(10 * time.Minute)}
+	head := ledger.Head{Incumbent: k.run.Best(), Lease: fmt.Sprintf("%016x", i)}
+	first := head
+	first.Claim = claim
+	k.hold(&ledger.Prepared{Head: first})
+	commit := k.run.Sealed.Baseline
+	found := &ledger.Committed{Tree: k.run.Sealed.Tree, RecordedTip: k.run.Tip, Commits: []string{commit}, Missing: []string{},
+		Summary: "1 file solver/run.sh", Audit: ledger.Audit{Verdict: "pass", Classes: []string{}, Findings: []ledger.Finding{}, Notes: []string{}}}
+	if i > 0 {
+		commit = name("candidate %d", i)
+		found.Tree, found.Commits = name("tree %d", i), []string{commit}
+		found.Trailers = ledger.Trailers{Hypothesis: "h", FailureClass: "f", Mechanism: "m", PredictedVariant: "p", Counterexample: "c"}
+		k.commits[commit] = repo.Commit{ID: commit, Tree: found.Tree, Parents: []string{k.run.Tip},
+			Message: "t\n\nHypothesis: h\nFailure-class: f\nMechanism: m\nPredicted-variant: p\nCounterexample: c\n"}
+	}
+	head.Candidate = commit
+	found.Head = head
+	k.hold(found)
+	k.hold(&ledger.Started{Head: head, Stage: ledger.Development, Repetitions: repetitions})
+	k.flush()
+	k.hold(k.evaluated(head, i, repetitions))
+	head.Lease = ""
+	d, err := decide.Decide(k.run.Evidence(""))
+	k.must(err)
+	d.Head = head
+	k.hold(&d)
+	k.flush()
+	if d.Rollback.Required {
+		restore := name("restore %d", i)
+		k.commits[restore] = repo.Commit{ID: restore, Tree: k.run.Incumbent.Tree, Parents: []string{commit}}
+		k.hold(&ledger.RolledBack{Head: head, Commit: restore, By: "supervisor", Swept: []string{}})
+	}
+	k.hold(&ledger.Finalized{Entry: k.run.Entry(k.now, "local")})
+	note, err := k.signer.Verdict(k.run.VerdictNote(k.origin, commit, found.Tree, k.chain))
+	k.must(err)
+	v, _ := k.run.Verdict(commit)
+	k.hold(&ledger.Published{Commit: commit, Verdict: v.Status, Note: string(note), Where: []string{}})
+	if i == 0 {
+		k.hold(&ledger.Opened{Branch: journal.RunBranch(tag), Commit: commit})
+	}
+	k.flush()
+}
+
+func (k *clerk) evaluated(head ledger.Head, i, repetitions int) *ledger.Evaluated {
+	if i == 0 {
+		repetitions = max(repetitions, 2)
+	}
+	out := &ledger.Evaluated{Head: head, Logs: map[string]string{}, Evaluation: ledger.Evaluation{
+		Stage: ledger.Development, Tools: map[string]string{"sh": "1"}, Violations: []string{}, EvaluatorSeconds: 0.5}}
+	for n := range repetitions {
+		log := fmt.Sprintf("%03d/%d/candidate-%d.log", i/ledger.SegmentSize, i, n)
+		k.add("logs/"+log+".gz", []byte(log))
+		out.Logs[log+".gz"] = ledger.Hash([]byte(log))
+		out.Launches = append(out.Launches, ledger.Launch{Kind: ledger.Measure, Arm: ledger.Candidate, Commit: head.Candidate, Repetition: n,
+			Outcome: "exited", WallSeconds: 0.25, Before: ledger.ZeroHash, After: ledger.ZeroHash, Log: log})
+		out.Measurements = append(out.Measurements, ledger.Measurement{Arm: ledger.Candidate, Commit: head.Candidate, Repetition: n,
+			Metrics: map[string]float64{"accuracy": 0.5, "wall_seconds": 0.25}, Cases: []ledger.CaseScore{{ID: "a", Score: 1}}, Counterexamples: map[string]string{}})
+	}
+	return out
+}
+
+// source ends the run's writing: everything is listed and can be verified.
+func (k *clerk) source() verify.Source {
+	for file, blob := range k.ids {
+		if data, ok := k.files[file]; ok {
+			k.blobs[blob] = data
+		}
+		path := journal.Folder(tag) + file
+		k.all[k.head] = append(k.all[k.head], repo.Change{Path: path, To: repo.Entry{Path: path, Mode: repo.ModeFile, ID: blob}})
+	}
+	base := k.run.Sealed.Baseline
+	return verify.Source{Objects: k, Tag: tag, Origin: k.origin, State: k.head, Default: base, Branch: k.run.Tip}
+}
+
+// BenchmarkVerify verifies runs of 10,000 attempts from memory; how much git's
+// objects cost to read BenchmarkVerifyGit says.
+func BenchmarkVerify(b *testing.B) {
+	for _, n := range []struct{ attempts, repetitions int }{{1000, 1}, {10000, 1}, {10000, 64}} {
+		b.Run(fmt.Sprintf("%d attempts of %d", n.attempts, n.repetitions), func(b *testing.B) {
+			if n.repetitions > 1 && testing.Short() {
+				b.Skip("takes long to write")
+			}
+			k := newClerk(b)
+			for range n.attempts + 1 {
+				k.attempt(n.repetitions)
+			}
+			measureVerify(b, k.source())
+		})
+	}
+}
+
+func measureVerify(b *testing.B, src verify.Source) {
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for b.Loop() {
+		report, err := verify.Run(src)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if law, f, broken := report.First(); broken {
+			b.Fatalf("%s: %s %s", law, f.Place, f.Is)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapSys)/(1<<20), "MiB-heap")
+	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/(1<<20)/float64(b.N), "MiB-allocated/op")
+}
