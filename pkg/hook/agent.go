@@ -176,7 +176,7 @@ func openRuns(ctx context.Context, dir string) (work *repo.Work, open []*contrac
 	if err != nil {
 		return nil, nil, errors.Join(err, work.Close())
 	}
-	for ref, head := range refs {
+	for ref := range refs {
 		remote, rest, _ := strings.Cut(strings.TrimPrefix(ref, "refs/remotes/"), "/")
 		name, ok := strings.CutPrefix(rest, journal.StateBranch(""))
 		if !ok {
@@ -186,7 +186,7 @@ func openRuns(ctx context.Context, dir string) (work *repo.Work, open []*contrac
 		if err != nil {
 			continue // a branch of that name, but of no run
 		}
-		s, err := fromRecords(work, tag, remote, head)
+		s, err := fromRecords(work, tag, remote)
 		if err != nil {
 			return nil, nil, errors.Join(err, work.Close())
 		}

@@ -219,7 +219,7 @@ func records(ts *testscript.TestScript, neg bool, args []string) {
 func appendRecords(ctx context.Context, clone *repo.Clone, tag contract.Tag, event string, ids []string) error {
 	branch, folder := journal.StateBranch(tag), journal.Folder(tag)
 	put := map[string][]byte{}
-	var data []ledger.Data
+	var data ledger.Data
 	switch event {
 	case "sealed":
 		draft := []byte(baseline()[contract.DraftPath])
@@ -234,15 +234,13 @@ func appendRecords(ctx context.Context, clone *repo.Clone, tag contract.Tag, eve
 		if err != nil {
 			return err
 		}
-		data = append([]ledger.Data{
-			&ledger.Sealed{Contract: string(contract.Sum(sealed)), Baseline: ids[0], Tree: commit.Tree, Pinned: ids[0], Tool: "test"},
-		}, opened(tag, ids[0], commit.Tree)...)
+		data = &ledger.Sealed{Contract: string(contract.Sum(sealed)), Baseline: ids[0], Tree: commit.Tree, Pinned: ids[0], Tool: "test"}
 	case "superseded":
-		data = []ledger.Data{&ledger.Superseded{Tip: ids[0], Reason: "swept", Restore: ids[1], Commits: ids[:1]}}
+		data = &ledger.Superseded{Tip: ids[0], Reason: "swept", Restore: ids[1], Commits: ids[:1]}
 	case "closed":
-		data = []ledger.Data{&ledger.Authorised{Reason: "looked at"}, &ledger.Closing{Reason: "attempts used up"}, &ledger.Closed{Reason: "attempts used up"}}
+		data = &ledger.Closed{Reason: "attempts used up"}
 	case "halted":
-		data = []ledger.Data{&ledger.Halted{Reason: "a restore failed"}}
+		data = &ledger.Halted{Reason: "a restore failed"}
 	}
 	head, _ := clone.Branch(branch)
 	var chain ledger.Chain
@@ -258,47 +256,13 @@ func appendRecords(ctx context.Context, clone *repo.Clone, tag contract.Tag, eve
 	}
 	text := []byte("{}\n")
 	if data != nil {
-		text = nil
-	}
-	for _, d := range data {
-		var line []byte
 		var err error
-		if chain, line, err = chain.Append(ledger.Event{Time: time.Unix(1800000000, 0).UTC(), Run: string(tag), Data: d}); err != nil {
+		if _, text, err = chain.Append(ledger.Event{Time: time.Unix(1800000000, 0).UTC(), Run: string(tag), Data: data}); err != nil {
 			return err
-		}
-		text = append(text, line...)
-		if f, ok := d.(*ledger.Finalized); ok {
-			if put[folder+ledger.Results(0)], err = ledger.FormatEntry(f.Entry); err != nil {
-				return err
-			}
 		}
 	}
 	put[folder+ledger.Segment(0)] = append(old, text...)
 	return pushRecords(ctx, clone, branch, head, put)
-}
-
-// opened are the events of a baseline that was measured and kept.
-func opened(tag contract.Tag, baseline, tree string) []ledger.Data {
-	head := ledger.Head{Incumbent: baseline, Lease: "lease"}
-	claimed := head
-	claimed.Claim = &ledger.Claim{Deadline: time.Unix(1800000000, 0).UTC()}
-	head.Candidate = baseline
-	one := map[string]float64{"accuracy": 0.5}
-	found := ledger.Evaluation{Stage: ledger.Development, Measurements: []ledger.Measurement{
-		{Arm: ledger.Candidate, Commit: baseline, Metrics: one}, {Arm: ledger.Candidate, Commit: baseline, Repetition: 1, Metrics: one},
-	}}
-	after := head
-	after.Lease = ""
-	return []ledger.Data{
-		&ledger.Prepared{Head: claimed},
-		&ledger.Committed{Head: head, Tree: tree, RecordedTip: baseline, Commits: []string{baseline}, Audit: ledger.Audit{Verdict: "pass"}},
-		&ledger.Started{Head: head, Stage: ledger.Development, Repetitions: 2},
-		&ledger.Evaluated{Head: head, Evaluation: found},
-		&ledger.Decided{Head: after, Status: ledger.Keep, Reason: "baseline", Metrics: one, IntendedIncumbent: baseline},
-		&ledger.Finalized{Entry: ledger.Entry{Role: ledger.RoleBaseline, Commit: baseline, Incumbent: baseline, Status: ledger.Keep, Reason: "baseline"}},
-		&ledger.Published{Commit: baseline, Verdict: "keep"},
-		&ledger.Opened{Branch: journal.RunBranch(tag), Commit: baseline},
-	}
 }
 
 func pushRecords(ctx context.Context, clone *repo.Clone, branch, head string, put map[string][]byte) error {

@@ -10,7 +10,6 @@ import (
 	"github.com/research-loop/research-loop/pkg/audit"
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
-	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/supervisor"
 	"github.com/research-loop/research-loop/pkg/verify"
@@ -38,9 +37,8 @@ func standingOf(work *repo.Work, args []string, name string) (*standing, error) 
 		return nil, err
 	}
 	for _, remote := range remotes {
-		ref := tracking(remote) + journal.StateBranch(tag)
-		if head, ok := work.Ref(ref); ok {
-			return fromRecords(work, tag, remote, head)
+		if _, ok := work.Ref(tracking(remote) + journal.StateBranch(tag)); ok {
+			return fromRecords(work, tag, remote)
 		}
 	}
 	shown := shownRemote(args[0])
@@ -49,7 +47,7 @@ func standingOf(work *repo.Work, args []string, name string) (*standing, error) 
 	}
 	fetch := fmt.Sprintf("git fetch %s '+refs/heads/%s:%s'", shown, journal.StateBranch(tag), tracking(shown)+journal.StateBranch(tag))
 	for _, remote := range remotes {
-		ref, head, ok := defaultBranch(work, remote)
+		ref, head, ok := verify.Trunk(work, remote)
 		if !ok {
 			continue
 		}
@@ -86,24 +84,14 @@ func remotesOf(work *repo.Work, args []string) ([]string, error) {
 	return same, nil
 }
 
-// defaultBranch finds the tracking ref of a remote's default branch.
-func defaultBranch(work *repo.Work, remote string) (ref, head string, ok bool) {
-	var names []string
-	if target, ok := work.Symbolic(tracking(remote) + "HEAD"); ok {
-		names = append(names, target)
-	}
-	for _, ref := range append(names, tracking(remote)+"main", tracking(remote)+"master") {
-		if head, ok := work.Ref(ref); ok {
-			return ref, head, true
-		}
-	}
-	return "", "", false
-}
-
 // fromRecords reads the run from the commit that its state branch is at.
-func fromRecords(work *repo.Work, tag contract.Tag, remote, head string) (*standing, error) {
+func fromRecords(work *repo.Work, tag contract.Tag, remote string) (*standing, error) {
 	ref := tracking(remote) + journal.StateBranch(tag)
-	src, err := sourceOf(work, tag, remote, head)
+	src, err := verify.Tracked(work, tag, remote)
+	var unknown *verify.UnknownError
+	if errors.As(err, &unknown) {
+		return nil, &cureError{unknown, unknown.Fix}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +100,7 @@ func fromRecords(work *repo.Work, tag contract.Tag, remote, head string) (*stand
 		return nil, fmt.Errorf("the records at %s are damaged: %w", ref, err)
 	}
 	run := records.Run
-	s := &standing{contract: run.Contract.Contract, run: run, source: fmt.Sprintf("the sealed contract and the records at %s (%.12s)", ref, head),
+	s := &standing{contract: run.Contract.Contract, run: run, source: fmt.Sprintf("the sealed contract and the records at %s (%.12s)", ref, src.State),
 		pinned: run.Sealed.Pinned, baseline: run.Sealed.Baseline, incumbent: run.Incumbent.Commit, tip: run.Tip}
 	if s.incumbent == "" {
 		s.incumbent = s.baseline
@@ -121,25 +109,6 @@ func fromRecords(work *repo.Work, tag contract.Tag, remote, head string) (*stand
 		s.tip = s.baseline
 	}
 	return s, nil
-}
-
-// sourceOf says by what the records at head are judged: the default branch of
-// the same remote, its address, and the checkpoint in the mirror.
-func sourceOf(work *repo.Work, tag contract.Tag, remote, head string) (verify.Source, error) {
-	_, trunk, ok := defaultBranch(work, remote)
-	if !ok {
-		return verify.Source{}, &cureError{fmt.Errorf("this clone does not know the default branch of %s, where the contract of run %s stands", remote, tag), "git fetch " + remote + ", then git remote set-head " + remote + " --auto"}
-	}
-	url, err := work.RemoteURL(remote)
-	if err != nil {
-		return verify.Source{}, err
-	}
-	origin, err := ledger.Origin(url, string(tag))
-	if err != nil {
-		return verify.Source{}, err
-	}
-	anchor, err := verify.AnchorIn(verify.MirrorOf(work.Top(), tag))
-	return verify.Source{Objects: work, Tag: tag, Origin: origin, State: head, Default: trunk, Anchors: []verify.Anchor{anchor}}, err
 }
 
 // fromDraft reads the contract that stands on the default branch.
