@@ -76,7 +76,7 @@ func newRoot(env *Env) *cobra.Command {
 	root.PersistentFlags().Bool("json", false, "print one JSON object")
 	root.AddCommand(
 		initCommand(env), startCommand(env), rehearseCommand(env), reconcileCommand(env), closeCommand(env),
-		statusCommand(env), logCommand(env), waitCommand(env), reportCommand(env),
+		statusCommand(env), logCommand(env), waitCommand(env), reportCommand(env), verifyCommand(env),
 		auditCommand(env), hookCommand(env), gateCommand(env), sandboxCommand(env), doctorCommand(env),
 		demoCommand(env), versionCommand(env),
 	)

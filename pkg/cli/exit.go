@@ -136,10 +136,13 @@ func classifyMachine(err error) (int, string) {
 		remote    *repo.RemoteError
 		lost      *repo.LostRace
 		breach    *verify.BreachError
+		unknown   *verify.UnknownError
 	)
 	switch {
 	case errors.As(err, &halted):
 		return exitIntegrity, "look at it, then: research-loop reconcile " + halted.Tag + " --authorise '<reason>'"
+	case errors.As(err, &unknown):
+		return exitUsage, unknown.Fix
 	case errors.As(err, &breach):
 		return exitIntegrity, "believe nothing of this run until a person has looked: research-loop verify names every record that is wrong"
 	case errors.As(err, &broken):

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/report"
+	"github.com/research-loop/research-loop/pkg/verify"
+)
+
+func verifyCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify [TAG]",
+		Short: "Derive every record and every decision of a run again, from git alone",
+		Long: `Verify checks the records of a run law by law: the seal, every commit of the
+state branch, every signature, every decision, every restore. It needs no
+secret. With --dir it reads a repository on this machine, a clone by its
+tracking branches or a bare one by its own, and asks no remote.
+
+Exit codes: 0 all laws hold, 2 there is no such run, 3 a record is wrong: the
+first one is named, --json lists all.`,
+		Example: `  research-loop verify
+  research-loop verify speedup --dir .
+  research-loop verify speedup --remote https://github.com/octo-org/widget`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return env.verify(cmd, args) },
+	}
+	remoteFlag(cmd)
+	cmd.Flags().String("dir", "", "a repository on this machine; no remote is asked")
+	cmd.Flags().Bool("all", false, "check signature and bytes of every commit of the state branch, not only of 2,000")
+	cmd.Flags().String("origin", "", "the run's name in its notes, where the repository has moved since")
+	return cmd
+}
+
+func (e *Env) verify(cmd *cobra.Command, args []string) error {
+	src, done, err := e.verifySource(cmd, args)
+	if err != nil {
+		return err
+	}
+	defer done()
+	src.All, _ = cmd.Flags().GetBool("all")
+	if origin, _ := cmd.Flags().GetString("origin"); origin != "" {
+		src.Origin = origin
+	}
+	found, err := verify.Run(src)
+	if err != nil {
+		return err
+	}
+	law, first, broken := found.First()
+	if wantsJSON(cmd) {
+		err = e.json("verify", map[string]any{
+			"tag": src.Tag, "origin": src.Origin, "state_commit": found.Head, "journal_lines": found.Lines,
+			"verifier": found.Verifier, "holds": !broken, "laws": found.Laws,
+		})
+	} else {
+		e.showLaws(found)
+	}
+	if err != nil || !broken {
+		return err
+	}
+	return &verdictError{exitIntegrity, report.Line(fmt.Sprintf("%s: %s %s", law, first.Place, first.Is)),
+		"believe nothing of this run until a person has looked; put nothing right by hand"}
+}
+
+// showLaws prints one line a law.
+func (e *Env) showLaws(found *verify.Report) {
+	for _, l := range found.Laws {
+		text := l.Text
+		if n := len(l.Findings); n > 0 {
+			text = l.Findings[0].Place + " " + l.Findings[0].Is
+			if n > 1 {
+				text += fmt.Sprintf(" (and %d more)", n-1)
+			}
+		}
+		fmt.Fprintf(e.Stdout, "%-11s  %-10s  %s\n", l.State, l.Name, report.Line(text))
+	}
+}
+
+// verifySource finds the records, in a folder or through a remote.
+func (e *Env) verifySource(cmd *cobra.Command, args []string) (verify.Source, func(), error) {
+	if dir, _ := cmd.Flags().GetString("dir"); dir != "" {
+		return e.folderSource(cmd.Context(), absolute(e.dir(), dir), args)
+	}
+	s, err := e.open(cmd)
+	if err != nil {
+		return verify.Source{}, nil, err
+	}
+	tag, err := s.tag(args)
+	if err == nil {
+		var src verify.Source
+		if src, err = s.source(cmd.Context(), tag); err == nil {
+			return src, s.close, nil
+		}
+	}
+	s.close()
+	return verify.Source{}, nil, err
+}
+
+// folderSource reads a clone by its tracking branches, where it has any of a
+// run, or else a repository by its own branches.
+func (e *Env) folderSource(ctx context.Context, dir string, args []string) (verify.Source, func(), error) {
+	work, err := repo.OpenWork(ctx, dir)
+	if err != nil {
+		return verify.Source{}, nil, err
+	}
+	done := func() { work.Close() }
+	src, err := folderRun(work, args)
+	if err != nil {
+		done()
+	}
+	return src, done, err
+}
+
+func folderRun(work *repo.Work, args []string) (verify.Source, error) {
+	remotes, err := work.Remotes()
+	if err != nil {
+		return verify.Source{}, err
+	}
+	for _, remote := range append(remotes, "") {
+		prefix := "refs/heads/"
+		if remote != "" {
+			prefix = "refs/remotes/" + remote + "/"
+		}
+		refs, err := work.Refs(prefix + journal.StateBranch(""))
+		if err != nil {
+			return verify.Source{}, err
+		}
+		var tags []string
+		for ref := range refs {
+			tags = append(tags, strings.TrimPrefix(ref, prefix+journal.StateBranch("")))
+		}
+		if len(args) > 0 && slices.Contains(tags, args[0]) {
+			tags = args[:1]
+		}
+		switch {
+		case len(tags) == 1 && (len(args) == 0 || tags[0] == args[0]):
+			tag, err := parseTag(tags[0])
+			if err != nil {
+				return verify.Source{}, err
+			}
+			return verify.Tracked(work, tag, remote)
+		case len(tags) > 1 && len(args) == 0:
+			slices.Sort(tags)
+			return verify.Source{}, usagef("%d runs in %s: name one of %s", len(tags), work.CommonDir, strings.Join(tags, ", "))
+		}
+	}
+	return verify.Source{}, usagef("no such run in %s", work.CommonDir)
+}
