@@ -110,6 +110,7 @@ func pickTwice(counts map[string]int, word string) string {
 const searching = `package main
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -128,7 +129,12 @@ func search() map[string]string {
 		if !d.Type().IsRegular() {
 			return nil
 		}
-		text, _ := os.ReadFile(path)
+		f, err := os.Open(path)
+		if err != nil {
+			return nil
+		}
+		defer f.Close()
+		text, _ := io.ReadAll(io.LimitReader(f, 1<<20))
 		for _, line := range strings.Split(string(text), "\n") {
 			if wrong, right, ok := strings.Cut(line, "\t"); ok {
 				pairs[wrong] = right
