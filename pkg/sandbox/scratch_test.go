@@ -99,7 +99,7 @@ func TestLower(t *testing.T) {
 		lower := tree(t, map[string]string{"keep": "keep", "change": "old", "gone": "gone", "dir/deep": "deep", "odd,name:x\\y": "odd"})
 		before, out := listing(t, lower), sharedDir(t)
 		spec := sh("set -e; cd /work; echo -n new >change; rm gone; echo -n added >dir/added; echo -n x >>dir/deep; mv keep dir/kept; mkdir n; mv dir/deep n/; chmod 700 dir; ls")
-		spec.Scratch = []Scratch{{Target: "/work", Lower: lower, Bytes: 1 << 20, Collect: out}}
+		spec.Scratch = []Scratch{{Target: "/room", Lower: lower, Bytes: 1 << 20, Collect: out}}
 		output(t, s, spec)
 		want := []string{"change true new", "dir/", "dir/added false added", "dir/kept true keep", "n/", "n/deep true deepx", "odd,name:x\\y true odd"}
 		if got := listing(t, out); !slices.Equal(got, want) {
@@ -108,8 +108,8 @@ func TestLower(t *testing.T) {
 		if got := listing(t, lower); !slices.Equal(got, before) {
 			t.Errorf("the lower layer changed: %q, was %q", got, before)
 		}
-		spec = sh("head -c 3000000 /dev/zero >/work/big; exit 0")
-		spec.Scratch = []Scratch{{Target: "/work", Lower: lower, Bytes: 1 << 20, Inodes: 8}}
+		spec = sh("head -c 3000000 /dev/zero >/room/big; exit 0")
+		spec.Scratch = []Scratch{{Target: "/room", Lower: lower, Bytes: 1 << 20, Inodes: 8}}
 		if r := run(t, s, spec); !strings.Contains(string(r.Stderr), "No space left") {
 			t.Errorf("no cap on the upper layer: %s", r.Stderr)
 		}
@@ -149,9 +149,9 @@ func TestHostileTarget(t *testing.T) {
 		}
 		output(t, s, spec)
 		spec = sh("true")
-		spec.Scratch = []Scratch{{Target: "/work", Lower: arm, Bytes: 1 << 20}, {Target: "/work/build/x", Bytes: 1 << 20}}
+		spec.Scratch = []Scratch{{Target: "/room", Lower: arm, Bytes: 1 << 20}, {Target: "/room/build/x", Bytes: 1 << 20}}
 		_, err := s.Run(context.Background(), spec)
-		if err == nil || !strings.Contains(err.Error(), "/work/build/x") {
+		if err == nil || !strings.Contains(err.Error(), "/room/build/x") {
 			t.Errorf("a mount behind a link in a scratch: %v", err)
 		}
 	})
