@@ -98,7 +98,7 @@ func TestLower(t *testing.T) {
 	inModes(t, func(t *testing.T, s *Sandbox) {
 		lower := tree(t, map[string]string{"keep": "keep", "change": "old", "gone": "gone", "dir/deep": "deep", "odd,name:x\\y": "odd"})
 		before, out := listing(t, lower), sharedDir(t)
-		spec := sh("set -e; cd /work; echo -n new >change; rm gone; echo -n added >dir/added; echo -n x >>dir/deep; mv keep dir/kept; mkdir n; mv dir/deep n/; chmod 700 dir; ls")
+		spec := sh("set -e; cd /room; echo -n new >change; rm gone; echo -n added >dir/added; echo -n x >>dir/deep; mv keep dir/kept; mkdir n; mv dir/deep n/; chmod 700 dir; ls")
 		spec.Scratch = []Scratch{{Target: "/room", Lower: lower, Bytes: 1 << 20, Collect: out}}
 		output(t, s, spec)
 		want := []string{"change true new", "dir/", "dir/added false added", "dir/kept true keep", "n/", "n/deep true deepx", "odd,name:x\\y true odd"}
