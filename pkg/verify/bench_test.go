@@ -1,9 +1,19 @@
 package verify_test
 
 import (
+	"bufio"
+	"context"
 	"crypto/sha1"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +45,9 @@ type clerk struct {
 	changes map[string][]repo.Change
 	blobs   map[string][]byte
 	all     map[string][]repo.Change // commits that are listed whole
+	project map[string][]byte        // the files of the run branch
+	sink    io.Writer                // for git fast-import, or io.Discard
+	begun   bool                     // the run branch was told to it
 }
 
 func (k *clerk) Commit(id string) (repo.Commit, error) {
@@ -77,26 +90,26 @@ func (k *clerk) must(err error) {
 }
 
 // newClerk seals a run.
-func newClerk(t testing.TB) *clerk {
+func newClerk(t testing.TB, sink io.Writer) *clerk {
 	k := &clerk{
 		t: t, signer: key(t, "example.com/widget", 1), origin: "research-loop/octo-org/widget/speedup",
 		now: time.Unix(1800000000, 0).UTC(), files: map[string][]byte{}, ids: map[string]string{}, changed: map[string]bool{},
-		commits: map[string]repo.Commit{}, changes: map[string][]repo.Change{}, blobs: map[string][]byte{}, all: map[string][]repo.Change{},
+		sink: sink, commits: map[string]repo.Commit{}, changes: map[string][]repo.Change{}, blobs: map[string][]byte{}, all: map[string][]repo.Change{},
 	}
 	text := strings.Replace(keys(k.signer)+draft, "attempts: 50", "attempts: 1000000", 1)
 	c, err := contract.Parse("contract.yml", []byte(text))
 	k.must(err)
-	base := name("baseline")
-	k.commits[base] = repo.Commit{ID: base, Tree: name("tree")}
-	facts := contract.Facts{Tag: tag, Baseline: base, Pinned: base, Level: "local", Probe: "p", Tool: "t", ConfirmedBy: "ada", ConfirmedHow: "--confirm", ConfirmedAt: k.now}
 	cases := map[string][]byte{"inputs/a": []byte("x\n"), "answers/a": []byte("y\n")}
-	split, err := contract.NewSplit("evaluation/development", cases)
-	k.must(err)
-	facts.Splits = []contract.SplitFact{{Name: "development", Cases: 1, Digest: split.Digest}}
 	pinned := map[string][]byte{contract.DraftPath: []byte(text), "solver/run.sh": []byte("x")}
 	for path, data := range cases {
 		pinned["evaluation/development/"+path] = data
 	}
+	k.project = pinned
+	base := k.make(pinned, nil, "baseline\n", nil)
+	facts := contract.Facts{Tag: tag, Baseline: base, Pinned: base, Level: "local", Probe: "p", Tool: "t", ConfirmedBy: "ada", ConfirmedHow: "--confirm", ConfirmedAt: k.now}
+	split, err := contract.NewSplit("evaluation/development", cases)
+	k.must(err)
+	facts.Splits = []contract.SplitFact{{Name: "development", Cases: 1, Digest: split.Digest}}
 	for path, data := range pinned {
 		blob := id("blob", data)
 		k.blobs[blob] = data
@@ -111,7 +124,7 @@ func newClerk(t testing.TB) *clerk {
 	k.must(err)
 	k.run, err = journal.Fold(sealed, nil)
 	k.must(err)
-	k.hold(&ledger.Sealed{Contract: string(sealed.Digest), Baseline: base, Tree: name("tree"), Pinned: base, Tool: "t"})
+	k.hold(&ledger.Sealed{Contract: string(sealed.Digest), Baseline: base, Tree: k.commits[base].Tree, Pinned: base, Tool: "t"})
 	k.flush()
 	return k
 }
@@ -140,6 +153,64 @@ func (k *clerk) add(file string, text []byte) {
 	k.changed[file] = true
 }
 
+const person = "ada <ada@example.com> 1800000000 +0000"
+
+// make makes a commit of the run branch, whose script changes to script.
+func (k *clerk) make(files map[string][]byte, parents []string, message string, script []byte) string {
+	c := repo.Commit{Tree: treeID(files, ""), Parents: parents, Message: message}
+	raw := "tree " + c.Tree + "\n"
+	for _, p := range parents {
+		raw += "parent " + p + "\n"
+	}
+	c.ID = id("commit", []byte(raw+"author "+person+"\ncommitter "+person+"\n\n"+message))
+	k.commits[c.ID] = c
+	branch := journal.RunBranch(tag)
+	put := map[string][]byte{"solver/run.sh": script}
+	if script == nil {
+		branch, put = "main", files
+	}
+	k.emit(branch, message, put)
+	return c.ID
+}
+
+// emit tells fast-import about a commit on top of a branch.
+func (k *clerk) emit(branch, message string, put map[string][]byte) {
+	fmt.Fprintf(k.sink, "commit refs/heads/%s\ncommitter %s\ndata %d\n%s", branch, person, len(message), message)
+	if branch == journal.RunBranch(tag) && !k.begun {
+		k.begun = true
+		fmt.Fprintf(k.sink, "from refs/heads/main\n")
+	}
+	for path, data := range put {
+		fmt.Fprintf(k.sink, "M 100644 inline %s\ndata %d\n%s\n", path, len(data), data)
+	}
+}
+
+// treeID is the id of the tree of the files below a prefix.
+func treeID(files map[string][]byte, prefix string) string {
+	entries := map[string]string{}
+	for path, data := range files {
+		rest, ok := strings.CutPrefix(path, prefix)
+		if !ok {
+			continue
+		}
+		if folder, _, nested := strings.Cut(rest, "/"); nested {
+			entries[folder+"/"] = "40000 " + folder + "\x00" + bin(treeID(files, prefix+folder+"/"))
+		} else {
+			entries[rest] = "100644 " + rest + "\x00" + bin(id("blob", data))
+		}
+	}
+	raw := ""
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		raw += entries[name]
+	}
+	return id("tree", []byte(raw))
+}
+
+func bin(id string) string {
+	raw, _ := hex.DecodeString(id) // made by id
+	return string(raw)
+}
+
 // flush commits what was held.
 func (k *clerk) flush() {
 	note, err := k.signer.Checkpoint(k.run.Checkpoint(k.origin, k.chain))
@@ -150,8 +221,11 @@ func (k *clerk) flush() {
 	if k.head != "" {
 		commit.Parents = []string{k.head}
 	}
+	put := map[string][]byte{}
+	defer func() { k.emit(journal.StateBranch(tag), "state\n", put) }()
 	for file := range k.changed {
 		data := k.files[file]
+		put[journal.Folder(tag)+file] = data
 		blob := id("blob", data)
 		if !strings.HasPrefix(file, "journal/") && !strings.HasPrefix(file, "results/") {
 			k.blobs[blob] = data
@@ -186,11 +260,10 @@ func (k *clerk) attempt(repetitions int) {
 	found := &ledger.Committed{Tree: k.run.Sealed.Tree, RecordedTip: k.run.Tip, Commits: []string{commit}, Missing: []string{},
 		Summary: "1 file solver/run.sh", Audit: ledger.Audit{Verdict: "pass", Classes: []string{}, Findings: []ledger.Finding{}, Notes: []string{}}}
 	if i > 0 {
-		commit = name("candidate %d", i)
-		found.Tree, found.Commits = name("tree %d", i), []string{commit}
+		k.project["solver/run.sh"] = fmt.Appendf(nil, "candidate %d\n", i)
+		commit = k.make(k.project, []string{k.run.Tip}, "t\n\nHypothesis: h\nFailure-class: f\nMechanism: m\nPredicted-variant: p\nCounterexample: c\n", k.project["solver/run.sh"])
+		found.Tree, found.Commits = k.commits[commit].Tree, []string{commit}
 		found.Trailers = ledger.Trailers{Hypothesis: "h", FailureClass: "f", Mechanism: "m", PredictedVariant: "p", Counterexample: "c"}
-		k.commits[commit] = repo.Commit{ID: commit, Tree: found.Tree, Parents: []string{k.run.Tip},
-			Message: "t\n\nHypothesis: h\nFailure-class: f\nMechanism: m\nPredicted-variant: p\nCounterexample: c\n"}
 	}
 	head.Candidate = commit
 	found.Head = head
@@ -205,8 +278,8 @@ func (k *clerk) attempt(repetitions int) {
 	k.hold(&d)
 	k.flush()
 	if d.Rollback.Required {
-		restore := name("restore %d", i)
-		k.commits[restore] = repo.Commit{ID: restore, Tree: k.run.Incumbent.Tree, Parents: []string{commit}}
+		k.project["solver/run.sh"] = []byte("x")
+		restore := k.make(k.project, []string{commit}, "restore\n", k.project["solver/run.sh"])
 		k.hold(&ledger.RolledBack{Head: head, Commit: restore, By: "supervisor", Swept: []string{}})
 	}
 	k.hold(&ledger.Finalized{Entry: k.run.Entry(k.now, "local")})
@@ -259,7 +332,7 @@ func BenchmarkVerify(b *testing.B) {
 			if n.repetitions > 1 && testing.Short() {
 				b.Skip("takes long to write")
 			}
-			k := newClerk(b)
+			k := newClerk(b, io.Discard)
 			for range n.attempts + 1 {
 				k.attempt(n.repetitions)
 			}
@@ -284,4 +357,51 @@ func measureVerify(b *testing.B, src verify.Source) {
 	runtime.ReadMemStats(&after)
 	b.ReportMetric(float64(after.HeapSys)/(1<<20), "MiB-heap")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/(1<<20)/float64(b.N), "MiB-allocated/op")
+}
+
+// BenchmarkVerifyGit verifies runs out of a real repository, packed as a fetch
+// leaves it. RESEARCH_LOOP_BENCH_ATTEMPTS says how long the run is, and
+// RESEARCH_LOOP_BENCH_KEEP where the repository stays.
+func BenchmarkVerifyGit(b *testing.B) {
+	attempts := 100
+	if text := os.Getenv("RESEARCH_LOOP_BENCH_ATTEMPTS"); text != "" {
+		var err error
+		if attempts, err = strconv.Atoi(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	dir := os.Getenv("RESEARCH_LOOP_BENCH_KEEP")
+	if dir == "" {
+		dir = b.TempDir()
+	}
+	dir = filepath.Join(dir, "widget.git")
+	git := func(stdin io.Reader, args ...string) {
+		cmd := exec.Command("git", args...)
+		cmd.Stdin = stdin
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("git %v: %v: %s", args, err, out)
+		}
+	}
+	git(nil, "init", "--quiet", "--bare", "--initial-branch=main", dir)
+	reader, writer := io.Pipe()
+	go func() {
+		buffered := bufio.NewWriterSize(writer, 1<<20)
+		k := newClerk(b, buffered)
+		for range attempts + 1 {
+			k.attempt(1)
+		}
+		writer.CloseWithError(buffered.Flush())
+	}()
+	git(reader, "-C", dir, "-c", "core.compression=1", "-c", "pack.compression=1", "-c", "core.bigFileThreshold=1g", "fast-import", "--quiet", "--depth=10")
+	work, err := repo.OpenWork(context.Background(), dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer work.Close()
+	src, err := verify.Tracked(work, tag, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	src.Origin = "research-loop/octo-org/widget/speedup"
+	measureVerify(b, src)
 }

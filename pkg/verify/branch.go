@@ -25,6 +25,7 @@ type point struct {
 	// What is found out about it: how many journal lines it holds, 0 where that
 	// is not known, and, if it was looked at, what it signs or why nothing.
 	lines  int
+	says   int // the lines that the checkpoint claims, 0 without one
 	signed ledger.Checkpoint
 	err    error
 }
@@ -182,6 +183,7 @@ type verdict struct {
 // beginning of the newest ones, longer than the commit's before. No blob is
 // read: its id is the hash of what it must be.
 func (c *checker) grow(commits []int) {
+	parallel(len(c.points), func(i int) { c.points[i].says, _ = ledger.Length(c.points[i].note) })
 	before := 0
 	for i := range c.points {
 		p := &c.points[i]
@@ -218,13 +220,11 @@ func (c *checker) grow(commits []int) {
 // 0 if that cannot be found out. The checkpoint says it; whether that is true
 // its signature and the blobs show. Without one the blobs are tried.
 func (c *checker) length(p *point, before int) int {
-	if c.Verifier != nil {
-		if n, ok := ledger.Length(p.note); ok {
-			if n > before && n <= len(c.Chain.Events) {
-				return n
-			}
-			return 0
+	if c.Verifier != nil && p.says > 0 {
+		if p.says > before && p.says <= len(c.Chain.Events) {
+			return p.says
 		}
+		return 0
 	}
 	for n := before + 1; n <= len(c.Chain.Events); n++ {
 		if c.mismatch(p, before, n) == "" {

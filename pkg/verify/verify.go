@@ -150,6 +150,9 @@ func (c *checker) run() error {
 			lawLeases, lawLimits, lawCandidates, lawDecisions, lawRestores, lawLogs)
 		return nil
 	}
+	var results sync.WaitGroup
+	results.Go(c.results)
+	defer results.Wait()
 	c.measure()
 	commits := c.history()
 	c.open(commits)
@@ -237,16 +240,12 @@ func (c *checker) commit(law, place, id string, must bool) (commit repo.Commit, 
 	return commit, false, nil
 }
 
-// chain reads journal and results.
-func (c *checker) chain() bool {
-	segments, results := map[string][]byte{}, map[string][]byte{}
+// chain reads the journal; whole is false where it cannot be read.
+func (c *checker) chain() (whole bool) {
+	segments := map[string][]byte{}
 	for name, data := range c.Files {
-		switch {
-		case name == contractName || name == checkpointName:
-		case strings.HasPrefix(name, "journal/"):
+		if strings.HasPrefix(name, "journal/") {
 			segments[name] = data
-		default:
-			results[name] = data
 		}
 	}
 	var err error
@@ -255,13 +254,23 @@ func (c *checker) chain() bool {
 		return false
 	}
 	c.say(lawChain, "%d lines in %d segments, each names the hash of the one before", len(c.Chain.Events), len(segments))
+	c.places = placesOf(c.Chain.Events)
+	return true
+}
+
+// results compares the results with the journal.
+func (c *checker) results() {
+	results := map[string][]byte{}
+	for name, data := range c.Files {
+		if strings.HasPrefix(name, "results/") {
+			results[name] = data
+		}
+	}
 	entries, err := ledger.ReadResults(results, c.Chain.Events)
 	if err != nil {
 		_ = c.note(lawResults, err) // always a *ledger.CorruptError
 	}
 	c.say(lawResults, "%d entries, as the journal finalized them", len(entries))
-	c.places = placesOf(c.Chain.Events)
-	return true
 }
 
 // anchors compares the records with every checkpoint that was seen before.
