@@ -44,7 +44,7 @@ func (s *Supervisor) reload(ctx context.Context) error {
 	if err := s.Clone.Fetch(ctx); err != nil {
 		return err
 	}
-	s.fresh = false
+	s.fresh = true
 	src, err := s.Source(ctx)
 	if err != nil {
 		return err
