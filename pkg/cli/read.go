@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/research-loop/research-loop/pkg/audit"
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
@@ -211,7 +212,7 @@ func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (
 	v, ok := run.Verdict(commit)
 	switch {
 	case ok:
-		return true, s.env.answer(cmd, commit, v)
+		return true, s.env.answer(cmd, commit, v, run.Audit(commit))
 	case run.Halted != nil:
 		return true, &supervisor.HaltedError{Tag: run.Tag, Reason: run.Halted.Reason}
 	case run.Closed != nil:
@@ -220,17 +221,18 @@ func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (
 	return false, nil
 }
 
-func (e *Env) answer(cmd *cobra.Command, commit string, v journal.Verdict) error {
+func (e *Env) answer(cmd *cobra.Command, commit string, v journal.Verdict, found *ledger.Audit) error {
 	code := verdictExit(v.Status)
 	if wantsJSON(cmd) {
 		if err := e.json("wait", map[string]any{
 			"commit": commit, "judged_commit": v.Commit, "verdict": v.Status, "reason": v.Reason,
-			"iteration": v.Iteration, "rollback_commit": v.Restore, "exit": code,
+			"iteration": v.Iteration, "rollback_commit": v.Restore, "exit": code, "audit": found,
 		}); err != nil {
 			return err
 		}
 	} else {
 		writeVerdict(e.Stdout, commit, v, e.color(e.Stdout))
+		writeFindings(e.Stdout, found)
 	}
 	if code == exitDone {
 		return nil
@@ -246,5 +248,23 @@ func writeVerdict(w io.Writer, commit string, v journal.Verdict, color bool) {
 	fmt.Fprintf(w, ": %s\n", report.Line(v.Reason))
 	if v.Restore != "" {
 		fmt.Fprintf(w, "restored by %.12s: git pull before the next candidate\n", v.Restore)
+	}
+}
+
+// writeFindings prints what the audit found, in the words of the hook.
+func writeFindings(w io.Writer, found *ledger.Audit) {
+	if found == nil {
+		return
+	}
+	for _, f := range found.Findings {
+		fmt.Fprintln(w, audit.Finding{
+			Class: f.Class, Severity: audit.Severity(f.Severity), Path: f.Path, Line: f.Line, Message: f.Message, Commit: f.Commit,
+		})
+		if f.Fix != "" {
+			fmt.Fprintf(w, "  fix: %s\n", report.Line(f.Fix))
+		}
+	}
+	for _, note := range found.Notes {
+		fmt.Fprintf(w, "note: %s\n", report.Line(note))
 	}
 }

@@ -219,6 +219,7 @@ func (r *Run) finalize(at time.Time, d *ledger.Finalized) error {
 	if a.Decided.Replay && a.Role == ledger.RoleCandidate {
 		r.rejected[a.Committed.Tree] = a.Iteration
 	}
+	r.audits[entry.Commit] = &a.Committed.Audit
 	r.note(Verdict{
 		Status: string(entry.Status), Reason: entry.Reason, Iteration: entry.Iteration, Commit: entry.Commit, Restore: restore,
 	}, a.Committed.Commits)

@@ -126,17 +126,18 @@ type Run struct {
 	LastEvent time.Time
 
 	verdicts   map[string]Verdict
-	below      map[string]string // a commit below a judged tip → the tip
-	rejected   map[string]int    // tree → iteration whose verdict is replayed
-	incumbents map[string]int    // tree of a kept commit → iteration
-	results    hash.Hash         // over the lines of all entries; nil without one
+	audits     map[string]*ledger.Audit // of judged tips
+	below      map[string]string        // a commit below a judged tip → the tip
+	rejected   map[string]int           // tree → iteration whose verdict is replayed
+	incumbents map[string]int           // tree of a kept commit → iteration
+	results    hash.Hash                // over the lines of all entries; nil without one
 }
 
 // Fold sums up a journal. An error names the event that cannot follow.
 func Fold(c *contract.Sealed, events []ledger.Event) (*Run, error) {
 	r := &Run{
 		Contract: c, Iteration: -1,
-		verdicts: map[string]Verdict{}, below: map[string]string{},
+		verdicts: map[string]Verdict{}, audits: map[string]*ledger.Audit{}, below: map[string]string{},
 		rejected: map[string]int{}, incumbents: map[string]int{},
 	}
 	for _, e := range events {
@@ -154,6 +155,15 @@ func (r *Run) Verdict(commit string) (Verdict, bool) {
 		v, ok = r.verdicts[r.below[commit]]
 	}
 	return v, ok
+}
+
+// Audit gives what the audit said of a commit, itself or as part of a judged
+// tip; nil where it was not audited.
+func (r *Run) Audit(commit string) *ledger.Audit {
+	if tip, ok := r.below[commit]; ok {
+		commit = tip
+	}
+	return r.audits[commit]
 }
 
 // Candidates gives the entries of candidates, the baseline's left out.
@@ -271,6 +281,7 @@ func (r *Run) supersede(at time.Time, d *ledger.Superseded) error {
 	r.note(Verdict{Status: Superseded, Reason: d.Reason, Commit: d.Tip, Restore: d.Restore, Iteration: -1}, d.Commits)
 	if d.Of != nil {
 		entry := r.Entries[*d.Of]
+		r.audits[d.Tip] = r.audits[entry.Commit]
 		r.note(Verdict{
 			Status: string(entry.Status), Reason: d.Reason + ": " + entry.Reason,
 			Commit: d.Tip, Restore: d.Restore, Iteration: *d.Of,

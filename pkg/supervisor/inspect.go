@@ -103,6 +103,9 @@ func record(r audit.Report) ledger.Audit {
 			out.Tree = true
 		}
 	}
+	if out.Verdict == string(audit.Invalid) {
+		out.Notes = append(out.Notes, "the pre-push hook refuses this: the push went past it, or from a clone without it")
+	}
 	return out
 }
 
