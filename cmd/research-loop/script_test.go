@@ -40,6 +40,8 @@ func TestScripts(t *testing.T) {
 			switch cond {
 			case "sandbox":
 				return noSandbox() == "", nil
+			case "ci":
+				return os.Getenv("CI") == "true", nil
 			case "root":
 				return os.Geteuid() == 0, nil
 			}
