@@ -219,7 +219,7 @@ func records(ts *testscript.TestScript, neg bool, args []string) {
 func appendRecords(ctx context.Context, clone *repo.Clone, tag contract.Tag, event string, ids []string) error {
 	branch, folder := journal.StateBranch(tag), journal.Folder(tag)
 	put := map[string][]byte{}
-	var data ledger.Data
+	var data []ledger.Data
 	switch event {
 	case "sealed":
 		draft := []byte(baseline()[contract.DraftPath])
@@ -234,13 +234,23 @@ func appendRecords(ctx context.Context, clone *repo.Clone, tag contract.Tag, eve
 		if err != nil {
 			return err
 		}
-		data = &ledger.Sealed{Contract: string(contract.Sum(sealed)), Baseline: ids[0], Tree: commit.Tree, Pinned: ids[0], Tool: "test"}
+		if data, err = opening(sealed, commit); err != nil {
+			return err
+		}
+		for _, d := range data {
+			if f, ok := d.(*ledger.Finalized); ok {
+				if put[folder+ledger.Results(0)], err = ledger.FormatEntry(f.Entry); err != nil {
+					return err
+				}
+			}
+		}
 	case "superseded":
-		data = &ledger.Superseded{Tip: ids[0], Reason: "swept", Restore: ids[1], Commits: ids[:1]}
+		data = []ledger.Data{&ledger.Superseded{Tip: ids[0], Reason: "swept", Restore: ids[1], Commits: ids[:1]}}
 	case "closed":
-		data = &ledger.Closed{Reason: "attempts used up"}
+		data = []ledger.Data{&ledger.Authorised{Reason: "looked", By: "m"},
+			&ledger.Closing{Reason: "attempts used up", By: "contract"}, &ledger.Closed{Reason: "attempts used up"}}
 	case "halted":
-		data = &ledger.Halted{Reason: "a restore failed"}
+		data = []ledger.Data{&ledger.Halted{Reason: "a restore failed"}}
 	}
 	head, _ := clone.Branch(branch)
 	var chain ledger.Chain
@@ -256,13 +266,67 @@ func appendRecords(ctx context.Context, clone *repo.Clone, tag contract.Tag, eve
 	}
 	text := []byte("{}\n")
 	if data != nil {
+		var events []ledger.Event
+		for _, d := range data {
+			events = append(events, ledger.Event{Time: time.Unix(1800000000, 0).UTC(), Run: string(tag), Data: d})
+		}
 		var err error
-		if _, text, err = chain.Append(ledger.Event{Time: time.Unix(1800000000, 0).UTC(), Run: string(tag), Data: data}); err != nil {
+		if _, text, err = chain.Append(events...); err != nil {
 			return err
 		}
 	}
 	put[folder+ledger.Segment(0)] = append(old, text...)
 	return pushRecords(ctx, clone, branch, head, put)
+}
+
+// opening gives the events that bring a sealed run to the point where
+// candidates may come.
+func opening(sealed []byte, baseline repo.Commit) ([]ledger.Data, error) {
+	c, err := contract.Open(sealed, "")
+	if err != nil {
+		return nil, err
+	}
+	run, err := journal.Fold(c, nil)
+	if err != nil {
+		return nil, err
+	}
+	at := time.Unix(1800000000, 0).UTC()
+	head := ledger.Head{Incumbent: baseline.ID, Lease: "1"}
+	first := head
+	first.Claim = &ledger.Claim{Holder: ledger.Holder{Host: "h", PID: 1, Start: "1"}, Deadline: at.Add(time.Minute)}
+	head.Candidate = baseline.ID
+	ended := head
+	ended.Lease = ""
+	value := func(n int) ledger.Measurement {
+		return ledger.Measurement{Arm: ledger.Candidate, Commit: baseline.ID, Repetition: n, Metrics: map[string]float64{c.Metric.Name: 1}}
+	}
+	var out []ledger.Data
+	add := func(data ...ledger.Data) error {
+		for _, d := range data {
+			if err := run.Apply(ledger.Event{Time: at, Run: string(c.Facts.Tag), Data: d}); err != nil {
+				return err
+			}
+			out = append(out, d)
+		}
+		return nil
+	}
+	err = add(
+		&ledger.Sealed{Contract: string(c.Digest), Baseline: baseline.ID, Tree: baseline.Tree, Pinned: baseline.ID, Tool: "test"},
+		&ledger.Prepared{Head: first},
+		&ledger.Committed{Head: head, Tree: baseline.Tree, RecordedTip: baseline.ID, Commits: []string{baseline.ID}, Audit: ledger.Audit{Verdict: "pass"}},
+		&ledger.Started{Head: head, Stage: ledger.Development, Repetitions: 2},
+		&ledger.Evaluated{Head: head, Evaluation: ledger.Evaluation{Stage: ledger.Development, Measurements: []ledger.Measurement{value(0), value(1)}}},
+		&ledger.Decided{Head: ended, Status: ledger.Keep, Reason: "baseline", IntendedIncumbent: baseline.ID, Metrics: value(0).Metrics},
+	)
+	if err != nil {
+		return nil, err
+	}
+	err = add(
+		&ledger.Finalized{Entry: run.Entry(at, "local")},
+		&ledger.Published{Commit: baseline.ID, Verdict: "keep"},
+		&ledger.Opened{Branch: journal.RunBranch(c.Facts.Tag), Commit: baseline.ID},
+	)
+	return out, err
 }
 
 func pushRecords(ctx context.Context, clone *repo.Clone, branch, head string, put map[string][]byte) error {
