@@ -361,7 +361,7 @@ func measureVerify(b *testing.B, src verify.Source) {
 
 // BenchmarkVerifyGit verifies runs out of a real repository, packed as a fetch
 // leaves it. RESEARCH_LOOP_BENCH_ATTEMPTS says how long the run is, and
-// RESEARCH_LOOP_BENCH_KEEP where the repository stays.
+// RESEARCH_LOOP_BENCH_KEEP where the repository stays, and is taken from again.
 func BenchmarkVerifyGit(b *testing.B) {
 	attempts := 100
 	if text := os.Getenv("RESEARCH_LOOP_BENCH_ATTEMPTS"); text != "" {
@@ -382,17 +382,19 @@ func BenchmarkVerifyGit(b *testing.B) {
 			b.Fatalf("git %v: %v: %s", args, err, out)
 		}
 	}
-	git(nil, "init", "--quiet", "--bare", "--initial-branch=main", dir)
-	reader, writer := io.Pipe()
-	go func() {
-		buffered := bufio.NewWriterSize(writer, 1<<20)
-		k := newClerk(b, buffered)
-		for range attempts + 1 {
-			k.attempt(1)
-		}
-		writer.CloseWithError(buffered.Flush())
-	}()
-	git(reader, "-C", dir, "-c", "core.compression=1", "-c", "pack.compression=1", "-c", "core.bigFileThreshold=1g", "fast-import", "--quiet", "--depth=10")
+	if _, err := os.Stat(dir); err != nil {
+		git(nil, "init", "--quiet", "--bare", "--initial-branch=main", dir)
+		reader, writer := io.Pipe()
+		go func() {
+			buffered := bufio.NewWriterSize(writer, 1<<20)
+			k := newClerk(b, buffered)
+			for range attempts + 1 {
+				k.attempt(1)
+			}
+			writer.CloseWithError(buffered.Flush())
+		}()
+		git(reader, "-C", dir, "-c", "core.compression=1", "-c", "pack.compression=1", "-c", "core.bigFileThreshold=1g", "fast-import", "--quiet", "--depth=10")
+	}
 	work, err := repo.OpenWork(context.Background(), dir)
 	if err != nil {
 		b.Fatal(err)

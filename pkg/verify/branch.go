@@ -32,8 +32,8 @@ type point struct {
 
 func (p *point) place(name string) string { return fmt.Sprintf("%s at %.12s", name, p.commit) }
 
-// branch walks the state branch along its first parents and lists what every
-// commit changed.
+// branch walks the state branch along its first parents and lists what the
+// commits to check have changed since the one before.
 func (c *checker) branch() error {
 	var commits []repo.Commit
 	for id := c.src.State; id != ""; {
@@ -51,15 +51,16 @@ func (c *checker) branch() error {
 		}
 	}
 	slices.Reverse(commits)
-	before := ""
-	for _, commit := range commits {
-		changes, err := c.src.Objects.Diff(before, commit.ID)
+	c.past = len(commits)
+	before, done := "", 0
+	for _, i := range c.toCheck() {
+		p := point{commit: commits[i].ID, files: map[string]string{}}
+		for ; done <= i; done++ {
+			p.more = append(p.more, commits[done].Parents[min(1, len(commits[done].Parents)):]...)
+		}
+		changes, err := c.src.Objects.Diff(before, p.commit)
 		if err != nil {
 			return err
-		}
-		p := point{commit: commit.ID, files: map[string]string{}}
-		if len(commit.Parents) > 1 {
-			p.more = commit.Parents[1:]
 		}
 		for _, change := range changes {
 			if err := c.change(&p, change, before == ""); err != nil {
@@ -67,9 +68,9 @@ func (c *checker) branch() error {
 			}
 		}
 		c.points = append(c.points, p)
-		before = commit.ID
+		before = p.commit
 	}
-	c.say(lawBranch, "%d commits, each only adds to journal, results and logs", len(commits))
+	c.say(lawBranch, "%d commits, each only adds to journal, results and logs", c.past)
 	return nil
 }
 
@@ -83,7 +84,7 @@ func (c *checker) parents(p *point, from int) {
 	}
 	for _, id := range p.more {
 		if !named[id] {
-			c.bad(lawBranch, "commit "+p.commit, "has the parent %s, which none of its %d journal lines names", id, max(p.lines-from, 0))
+			c.bad(lawBranch, "commit "+p.commit, "has, or one just before it, the parent %s, which none of its %d journal lines names", id, max(p.lines-from, 0))
 		}
 	}
 }
@@ -115,48 +116,47 @@ func (c *checker) change(p *point, change repo.Change, first bool) error {
 	return nil
 }
 
-// maxPast is how many commits of the state branch have signature and blobs
-// checked where not all are asked for. What lies behind the newest commit is
-// bound by its chain; checking it too names a commit that was damaged, and is
-// most of the work: every commit holds its whole segment anew.
+// maxPast is how many commits of the state branch are checked where not all are
+// asked for. What lies behind the newest commit is bound by its chain; checking
+// it too names a commit that was damaged, and is most of the work: every commit
+// holds its whole segment anew.
 const maxPast = 2000
 
-// history lists the commits to check: all where there are few or all are asked
-// for, else the newest ones and an even spread of those before.
-func (c *checker) history() []int {
-	n := len(c.points)
+// toCheck lists the commits to check: all where there are few, nothing is signed
+// or all are asked for, else the newest ones and an even spread of those before.
+func (c *checker) toCheck() []int {
 	var out []int
-	if n <= maxPast || c.src.All || c.Verifier == nil {
-		for i := range n {
+	if c.past <= maxPast || c.src.All || c.Verifier == nil {
+		for i := range c.past {
 			out = append(out, i)
 		}
 		return out
 	}
 	const newest = maxPast / 2
-	older := n - newest
+	older := c.past - newest
 	for i := range maxPast - newest {
 		out = append(out, i*older/(maxPast-newest))
 	}
-	for i := older; i < n; i++ {
+	for i := older; i < c.past; i++ {
 		out = append(out, i)
 	}
 	return out
 }
 
-// open opens the checkpoints of the commits to check, and every verdict note.
-func (c *checker) open(commits []int) {
+// open opens the checkpoints and every verdict note.
+func (c *checker) open() {
 	if c.Verifier == nil {
 		return
 	}
-	parallel(len(commits), func(i int) {
-		p := &c.points[commits[i]]
+	parallel(len(c.points), func(i int) {
+		p := &c.points[i]
 		if p.note == nil {
 			p.err = errors.New("was not written: every commit must sign what it adds")
 			return
 		}
+		p.says, _ = ledger.Length(p.note)
 		p.signed, p.err = c.Verifier.Checkpoint(p.note)
 	})
-	c.verdicts = map[int]verdict{}
 	var published []int
 	for i, e := range c.Chain.Events {
 		if _, ok := e.Data.(*ledger.Published); ok {
@@ -168,6 +168,7 @@ func (c *checker) open(commits []int) {
 		d, _ := c.Chain.Events[published[i]].Data.(*ledger.Published)
 		read[i].note, read[i].err = c.Verifier.Verdict([]byte(d.Note))
 	})
+	c.verdicts = map[int]verdict{}
 	for i, v := range read {
 		c.verdicts[published[i]] = v
 	}
@@ -180,13 +181,14 @@ type verdict struct {
 }
 
 // grow checks that journal and results of every commit to check are the
-// beginning of the newest ones, longer than the commit's before. No blob is
+// beginning of the newest ones, longer than those of the one before. No blob is
 // read: its id is the hash of what it must be.
-func (c *checker) grow(commits []int) {
-	parallel(len(c.points), func(i int) { c.points[i].says, _ = ledger.Length(c.points[i].note) })
+func (c *checker) grow() {
 	before := 0
+	from := make([]int, len(c.points))
 	for i := range c.points {
 		p := &c.points[i]
+		from[i] = before
 		p.lines = c.length(p, before)
 		c.parents(p, before)
 		if p.lines == 0 {
@@ -198,19 +200,14 @@ func (c *checker) grow(commits []int) {
 	if n := len(c.Chain.Events); before != n {
 		c.bad(lawBranch, "commit "+c.src.State, "holds %d journal lines, want %d", before, n)
 	}
-	wrong := make([]string, len(commits))
-	parallel(len(commits), func(i int) {
-		at := commits[i]
-		from := 0
-		if at > 0 {
-			from = c.points[at-1].lines
-		}
-		if p := &c.points[at]; p.lines > 0 && (from > 0 || at == 0) {
-			wrong[i] = c.mismatch(p, from, p.lines)
+	wrong := make([]string, len(c.points))
+	parallel(len(c.points), func(i int) {
+		if p := &c.points[i]; p.lines > 0 {
+			wrong[i] = c.mismatch(p, from[i], p.lines)
 		}
 	})
 	for i, name := range wrong {
-		if p := &c.points[commits[i]]; name != "" {
+		if p := &c.points[i]; name != "" {
 			c.bad(lawBranch, p.place(name), "is not the newest one up to journal line %d: records were changed", p.lines)
 		}
 	}

@@ -36,9 +36,8 @@
 // said.
 //
 // A journal line is covered by the signed head of every later commit, so the
-// newest commit binds the whole past. Signature and bytes of older commits of
-// the state branch are checked all the same, so that a damaged one is named: of
-// all where there are at most 2,000 or Source.All asks, else of the newest
-// thousand and of a spread of those before, and the report says how many were
-// left out. Every commit's parents, paths and length are always checked.
+// newest commit binds the whole past. Older commits of the state branch are
+// checked all the same, so that a damaged one is named: all where there are at
+// most 2,000 or Source.All asks, else the newest thousand and a spread of those
+// before; the report says how many were left out.
 package verify

@@ -3,6 +3,7 @@ package verify
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -95,7 +96,8 @@ type checker struct {
 	text     map[string]string // what a law's line says
 	unseen   map[string]string // why a law was not checked
 	places   []place           // of the journal's lines
-	points   []point           // commits of the state branch, oldest first
+	past     int               // commits of the state branch
+	points   []point           // those of them to check, oldest first
 	verdicts map[int]verdict   // by the event that published it
 	logs     map[string]string // files below logs/ → blob
 	kept     []string          // commits that the run branch must hold
@@ -154,14 +156,13 @@ func (c *checker) run() error {
 	results.Go(c.results)
 	defer results.Wait()
 	c.measure()
-	commits := c.history()
-	c.open(commits)
-	c.grow(commits)
+	c.open()
+	c.grow()
 	if err := c.replay(); err != nil {
 		return err
 	}
-	if left := len(c.points) - len(commits); left > 0 {
-		c.say(lawBranch, "%s; in %d of them the bytes were not hashed", c.text[lawBranch], left)
+	if left := c.past - len(c.points); left > 0 {
+		c.say(lawBranch, "%s; %d older ones were looked at by their successors alone", c.text[lawBranch], left)
 		c.say(lawSignatures, "%s; %d older checkpoints were not checked", c.text[lawSignatures], left)
 	}
 	if err := c.checkLogs(); err != nil {
@@ -222,9 +223,15 @@ func (c *checker) skip(why string, names ...string) {
 	}
 }
 
+var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
 // commit reads a commit that the records name; ok is false where it is not in
 // the repository. One that must be there is then a finding.
 func (c *checker) commit(law, place, id string, must bool) (commit repo.Commit, ok bool, err error) {
+	if !objectID.MatchString(id) {
+		c.bad(law, place, "%q is no object id", id)
+		return commit, false, nil
+	}
 	commit, err = c.src.Objects.Commit(id)
 	var missing *repo.MissingError
 	switch {
