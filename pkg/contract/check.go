@@ -28,6 +28,7 @@ func (k *checker) draft() {
 	k.generated()
 	k.folders()
 	k.keys()
+	k.gate()
 }
 
 // bad adds a fault at n. An absent value has had its fault already.
@@ -225,6 +226,9 @@ func (k *checker) caseRegions() []region {
 			out = append(out, region{tree(n.text), "the cases in " + n.text})
 		}
 	}
+	for _, sealed := range k.c.SealedSplits() {
+		out = append(out, region{[]string{sealed.Inputs(), sealed.Answers()}, "the sealed cases of " + sealed.Name})
+	}
 	return append(out,
 		region{tree(".research-loop"), ".research-loop"},
 		region{tree(".github"), ".github"})
@@ -302,9 +306,14 @@ func (k *checker) generated() {
 
 // folders checks that no folder of cases lies inside another.
 func (k *checker) folders() {
-	a, b := k.c.Splits.Development, k.c.Counterexamples
-	if a != "" && b != "" && (inside(a, b) || inside(b, a)) {
-		k.bad(k.root.get("counterexamples"), shown(b)+" and the development cases in "+shown(a)+" lie inside one another", "give each a folder of its own")
+	named := [][]string{{"splits", "development"}, {"splits", "validation"}, {"splits", "final"}, {"counterexamples"}}
+	for i, name := range named {
+		for _, before := range named[:i] {
+			a, b := k.root.get(before...).string(), k.root.get(name...).string()
+			if a != "" && b != "" && (inside(a, b) || inside(b, a)) {
+				k.bad(k.root.get(name...), shown(b)+" and the "+before[len(before)-1]+" cases in "+shown(a)+" lie inside one another", "give each a place of its own")
+			}
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ const Deterministic = "deterministic"
 const (
 	BestEffortLimits = "best-effort-limits" // limits that the machine cannot enforce are left out
 	NoGate           = "no-gate"            // the run has no sealed gate
+	ReusedGate       = "reused-gate"        // earlier runs may have asked the same gate cases
 )
 
 // Contract is what a run agreed to, with every default filled in. Paths are
@@ -69,7 +70,7 @@ type Contract struct {
 	Constraints     []Constraint
 	Counterexamples string // a folder with inputs/ and answers/, or "" for none
 	Acceptance      Acceptance
-	Gate            *Gate // always nil: not available yet
+	Gate            *Gate // nil: the run has no sealed gate
 	Limits          Limits
 	Shards          int // how many machines share a pass; always 1 today
 	Redact          []Redaction
@@ -84,8 +85,20 @@ type Keys struct {
 	Judge, Execute, Final, Maintainer string
 }
 
-// Gate is the sealed validation gate of a run. Not available yet.
-type Gate struct{}
+// Gate is the sealed validation gate of a run: see package gate for its law.
+type Gate struct {
+	Queries int    // how often it may be asked, the baseline's query included
+	Rule    string // non_inferior or improve
+	// Margin is a whole number of cases; of workloads, a fraction of the
+	// reference's value.
+	Margin float64
+	// Seconds is how long the launches of a query take to anybody who watches,
+	// and how long its scoring does, whatever they really take.
+	Seconds   time.Duration
+	Cases     string    // where the cases come from: user, untouched-split or generated
+	Direction Direction // which score of a case is better
+	Workloads bool      // every case is a workload that must pass by itself
+}
 
 // Harness names the frozen files.
 type Harness struct {
@@ -150,8 +163,9 @@ type Resources struct {
 // Splits names the folders of cases.
 type Splits struct {
 	Development string
-	Validation  string // always "": not available yet
-	Final       string // always "": not available yet
+	// Validation and Final name sealed splits, "" for none: <name>.inputs.age and
+	// <name>.answers.age are their files.
+	Validation, Final string
 }
 
 // Metric is a name and the direction that is better.

@@ -68,8 +68,8 @@ func draftFields() []field {
 		{name: "evaluation", kind: object, need: true, doc: "How outputs become metrics, and within which bounds.", fields: evaluationFields()},
 		{name: "splits", kind: object, need: true, doc: "Folders of cases, each with inputs/ and answers/.", fields: []field{
 			{name: "development", kind: folder, need: true, doc: "The visible cases."},
-			{name: "validation", kind: folder, soon: true, doc: "The cases of the sealed gate."},
-			{name: "final", kind: folder, soon: true, doc: "The cases that are used once, at close."},
+			{name: "validation", kind: folder, doc: "The sealed cases of the gate: a path to which .inputs.age and .answers.age are added."},
+			{name: "final", kind: folder, doc: "The sealed cases that are used once, at close: a path likewise."},
 		}},
 		{name: "metric", kind: object, need: true, doc: "The metric to improve.", fields: metricFields()},
 		{name: "secondary", kind: list, doc: "Metrics that are recorded beside it.", item: &field{kind: object, fields: metricFields()}},
@@ -80,14 +80,14 @@ func draftFields() []field {
 		}}},
 		{name: "counterexamples", kind: folder, doc: "Folder of cases whose outputs must stay as the incumbent's are."},
 		{name: "acceptance", kind: object, need: true, doc: "When a candidate replaces the incumbent.", fields: acceptanceFields()},
-		{name: "gate", kind: object, soon: true, doc: "The sealed validation gate."},
+		{name: "gate", kind: object, doc: "The sealed validation gate, which a candidate that gains on development must pass.", fields: gateFields()},
 		{name: "limits", kind: object, need: true, doc: "When the run ends by itself.", fields: limitsFields()},
 		{name: "shards", kind: whole, unset: "1", min: 1, max: 8, doc: "Machines that share a pass."},
 		{name: "redact", kind: list, doc: "What is struck from every log.", item: &field{kind: object, fields: []field{
 			{name: "pattern", kind: regex, need: true, doc: "RE2 expression whose matches are struck."},
 		}}},
 		{name: "exceptions", kind: list, doc: "Walls that this run does without; every report names them.", item: &field{kind: choice,
-			enum: []string{BestEffortLimits, NoGate}, later: []string{"in-process", "network", "reused-gate", "repository-secrets"}}},
+			enum: []string{BestEffortLimits, NoGate, ReusedGate}, later: []string{"in-process", "network", "repository-secrets"}}},
 	}
 }
 
@@ -171,13 +171,26 @@ func acceptanceFields() []field {
 	}
 }
 
+func gateFields() []field {
+	return []field{
+		{name: "queries", kind: whole, need: true, min: 2, max: 10_000, doc: "How often the gate may be asked in all, the baseline's query included."},
+		{name: "rule", kind: choice, need: true, enum: []string{"non_inferior", "improve"},
+			doc: "non_inferior: losses - wins <= margin; improve: wins - losses >= margin, against the best gate result of any kept commit."},
+		{name: "margin", kind: number, need: true, doc: "A whole number of cases above zero; of workloads, a fraction of the reference's value."},
+		{name: "seconds", kind: whole, need: true, min: 1, max: 86_400, doc: "How long the launches of a query take, and its scoring likewise, whatever they really take."},
+		{name: "cases", kind: choice, need: true, enum: []string{"user", "untouched-split", "generated"}, doc: "Where the cases come from; only an untouched split is a sample."},
+		{name: "direction", kind: choice, enum: []string{string(Higher), string(Lower)}, doc: "Which score of a case is better; that of the metric where it is absent."},
+		{name: "workloads", kind: truth, unset: "false", doc: "true: every case is a workload, and each must pass by itself."},
+	}
+}
+
 func limitsFields() []field {
 	return []field{
 		{name: "attempts", kind: whole, min: 1, max: 1e6, doc: "Candidates that are judged."},
 		{name: "wall", kind: span, doc: "Time from the opening."},
 		{name: "target", kind: object, doc: "Value of the metric at which the run ends.", fields: []field{
 			{name: "value", kind: number, need: true, doc: "The value."},
-			{name: "split", kind: choice, unset: "development", enum: []string{"development"}, later: []string{"validation", "final"}, doc: "Where it is measured."},
+			{name: "split", kind: choice, unset: "development", enum: []string{"development"}, doc: "Where it is measured; a stop on a sealed split would tell its value."},
 		}},
 		{name: "setup_retries", kind: whole, unset: "3", min: 0, max: 10, doc: "Harmless attempts to find what the baseline requires."},
 		{name: "open_ended", kind: truth, unset: "false", doc: "true: neither attempts nor wall, on purpose."},
@@ -200,7 +213,11 @@ func sealFields() []field {
 		{name: "splits", kind: list, item: &field{kind: object, fields: []field{
 			{name: "name", kind: choice, need: true, enum: []string{"development", "validation", "final", "counterexamples"}},
 			{name: "cases", kind: whole, need: true, min: 1},
-			{name: "digest", kind: checksum, need: true},
+			{name: "digest", kind: checksum},
+			{name: "inputs", kind: checksum},
+			{name: "answers", kind: checksum},
+			{name: "asked", kind: whole, min: 0},
+			{name: "marks", kind: list, item: &field{kind: raw}},
 		}}},
 		{name: "frozen", kind: list, item: &field{kind: fileLine}},
 		{name: "readable", kind: list, item: &field{kind: fileLine}},

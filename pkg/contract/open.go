@@ -92,7 +92,11 @@ func (n *node) file() File {
 }
 
 func (n *node) split() SplitFact {
-	return SplitFact{Name: n.get("name").string(), Cases: int(n.get("cases").int()), Digest: Digest(n.get("digest").string())}
+	return SplitFact{
+		Name: n.get("name").string(), Cases: int(n.get("cases").int()), Digest: Digest(n.get("digest").string()),
+		Inputs: Digest(n.get("inputs").string()), Answers: Digest(n.get("answers").string()),
+		Asked: int(n.get("asked").int()), Marks: n.get("marks").strings(),
+	}
 }
 
 // twice refuses a list of files that names one path twice.

@@ -15,6 +15,7 @@ func page(b *strings.Builder, c *Contract, f Facts) {
 	p.block("Goal", strings.Split(c.Goal, "\n")...)
 	p.block("What an improvement must hold for", strings.Split(c.Population, "\n")...)
 	p.block("How a candidate is judged", judged(c)...)
+	p.block("What the sealed gate asks", asked(c, f)...)
 	p.block("What the author may change", c.Scope.Writable...)
 	p.block("What candidate code sees besides", orNone(c.Scope.Readable)...)
 	p.block("What is frozen", frozenLines(c, f)...)
@@ -79,9 +80,34 @@ func frozenLines(c *Contract, f Facts) []string {
 		out = append(out, c.Specification)
 	}
 	for _, s := range f.Splits {
-		out = append(out, fmt.Sprintf("%s: %d cases, %s", s.Name, s.Cases, s.Digest))
+		if s.Digest != "" {
+			out = append(out, fmt.Sprintf("%s: %d cases, %s", s.Name, s.Cases, s.Digest))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s: %d sealed cases, inputs %s", s.Name, s.Cases, s.Inputs), "  answers "+string(s.Answers))
 	}
 	return out
+}
+
+// asked says what a candidate must show on sealed cases.
+func asked(c *Contract, f Facts) []string {
+	var out []string
+	if g := c.Gate; g == nil {
+		out = append(out, "nothing: there is no gate, and a gain is shown on cases that the author sees")
+	} else {
+		out = append(out, fmt.Sprintf("%s with margin %s, against the best gate result of any kept commit", g.Rule, writeNumber(g.Margin)),
+			fmt.Sprintf("at most %d queries, the baseline's included; cases: %s", g.Queries, g.Cases),
+			fmt.Sprintf("each query lasts %s for its launches and as long for its scoring", writeSpan(g.Seconds)))
+	}
+	for _, s := range f.Splits {
+		if s.Asked > 0 {
+			out = append(out, fmt.Sprintf("earlier runs asked these cases %d times, which counts", s.Asked))
+		}
+	}
+	if c.Splits.Final == "" {
+		return append(out, "no final test")
+	}
+	return append(out, "a final test at close, once: baseline and best commit, exact sign test, p at most 0.05")
 }
 
 func launched(c *Contract) []string {

@@ -105,12 +105,16 @@ func (n *node) contract() *Contract {
 		Scope:           n.get("scope").scope(),
 		Candidate:       n.get("candidate").candidate(),
 		Evaluation:      n.get("evaluation").evaluation(),
-		Splits:          Splits{Development: n.get("splits", "development").string()},
+		Splits: Splits{
+			Development: n.get("splits", "development").string(),
+			Validation:  n.get("splits", "validation").string(), Final: n.get("splits", "final").string(),
+		},
 		Metric:          n.get("metric").metric(),
 		Secondary:       each(n.get("secondary").items(), (*node).metric),
 		Constraints:     each(n.get("constraints").items(), (*node).constraint),
 		Counterexamples: n.get("counterexamples").string(),
 		Acceptance:      n.get("acceptance").acceptance(),
+		Gate:            n.get("gate").gate(Direction(n.get("metric", "direction").string())),
 		Limits:          n.get("limits").limits(),
 		Shards:          int(n.get("shards").int()),
 		Redact:          each(n.get("redact").items(), (*node).redaction),
@@ -199,6 +203,28 @@ func (n *node) acceptance() Acceptance {
 		a.MinDelta = *delta
 	}
 	return a
+}
+
+// gate fills a Gate; usual is the direction that it has where it names none.
+func (n *node) gate(usual Direction) *Gate {
+	if n == nil {
+		return nil
+	}
+	g := &Gate{
+		Queries: int(n.get("queries").int()), Rule: n.get("rule").string(),
+		Seconds: time.Duration(n.get("seconds").int()) * time.Second, Cases: n.get("cases").string(),
+		Direction: Direction(n.get("direction").string()),
+	}
+	if g.Direction == "" {
+		g.Direction = usual
+	}
+	if margin := n.get("margin").float(); margin != nil {
+		g.Margin = *margin
+	}
+	if w := n.get("workloads"); w != nil {
+		g.Workloads = w.truth
+	}
+	return g
 }
 
 func (n *node) limits() Limits {

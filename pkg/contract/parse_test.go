@@ -304,24 +304,27 @@ var refusals = []struct {
 	{"  attempts: 200\n  wall: 24h\n", "", []string{`35:3 $.limits: want attempts, wall or open_ended: true`}},
 
 	// what a later version brings
-	{"baseline: HEAD", "gate: {queries: 20}", []string{`6:7 $.gate: not available yet`}},
+	{"baseline: HEAD", "gate: {queries: 20}", []string{
+		`6:7 $.gate.rule: missing`, `6:7 $.gate.margin: missing`, `6:7 $.gate.seconds: missing`, `6:7 $.gate.cases: missing`,
+		`6:7 $.gate: a gate needs sealed cases, and splits.validation names none`}},
 	{"mode: batch", "mode: driver", []string{`15:9 $.candidate.mode: "driver" is not available yet, want one of batch, case`}},
 	{"mode: batch", "mode: data", []string{`15:9 $.candidate.mode: "data" is not available yet, want one of batch, case`}},
 	{"run: build/corrector", "run: build/corrector --seed {seed}", []string{`17:8 $.candidate.run: {seed} is filled by policy paired, which is not available yet`}},
 	{"splits: {development: evaluation/development}", "splits: {development: evaluation/development, validation: a, final: b}", []string{
-		`28:59 $.splits.validation: not available yet`, `28:69 $.splits.final: not available yet`}},
+		`28:59 $.splits.validation: sealed cases need keys, and the contract has none`,
+		`28:59 $.splits.validation: there is no gate that asks these cases`,
+		`28:69 $.splits.final: sealed cases need keys, and the contract has none`}},
 	{"policy: deterministic", "policy: paired, explore: {pairs: 8}", []string{
 		`33:22 $.acceptance.policy: "paired" is not available yet, want deterministic`, `33:39 $.acceptance.explore: not available yet`}},
-	{"split: development", "split: validation", []string{`37:32 $.limits.target.split: "validation" is not available yet, want development`}},
+	{"split: development", "split: validation", []string{`37:32 $.limits.target.split: want development, got "validation"`}},
 	{"shards: 1", "shards: 2", []string{`39:9 $.shards: more than one shard is not available yet`}},
 	{"shards: 1", "shards: 9", []string{`39:9 $.shards: want at most 8, got 9`}},
 	{"exceptions: []", "exceptions: [network, in-process, reused-gate, repository-secrets]", []string{
-		`41:14 $.exceptions[0]: "network" is not available yet, want one of best-effort-limits, no-gate`,
-		`41:23 $.exceptions[1]: "in-process" is not available yet, want one of best-effort-limits, no-gate`,
-		`41:35 $.exceptions[2]: "reused-gate" is not available yet, want one of best-effort-limits, no-gate`,
-		`41:48 $.exceptions[3]: "repository-secrets" is not available yet, want one of best-effort-limits, no-gate`}},
+		`41:14 $.exceptions[0]: "network" is not available yet, want one of best-effort-limits, no-gate, reused-gate`,
+		`41:23 $.exceptions[1]: "in-process" is not available yet, want one of best-effort-limits, no-gate, reused-gate`,
+		`41:48 $.exceptions[3]: "repository-secrets" is not available yet, want one of best-effort-limits, no-gate, reused-gate`}},
 	{"exceptions: []", "exceptions: [nogate, no-gate, no-gate]", []string{
-		`41:14 $.exceptions[0]: want one of best-effort-limits, no-gate, got "nogate"; did you mean "no-gate"?`,
+		`41:14 $.exceptions[0]: want one of best-effort-limits, no-gate, reused-gate, got "nogate"; did you mean "no-gate"?`,
 		`41:31 $.exceptions[2]: "no-gate" stands in the list twice, first on line 41`}},
 
 	// guesses

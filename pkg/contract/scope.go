@@ -23,7 +23,7 @@ func (c *Contract) Frozen(path string) bool {
 	if matches(c.Harness.Paths, path) {
 		return true
 	}
-	return clean(path) && (slices.ContainsFunc(c.cases(), func(folder string) bool { return inside(folder, path) }) ||
+	return clean(path) && (slices.ContainsFunc(c.cases(), func(folder string) bool { return inside(folder, path) }) || c.Bundle(path) ||
 		c.Specification != "" && path == c.Specification ||
 		inside(".research-loop", path) || inside(".github", path))
 }
@@ -33,10 +33,15 @@ func (c *Contract) Generated(path string) bool {
 	return clean(path) && slices.ContainsFunc(c.Scope.Generated, func(g Generated) bool { return inside(g.Path, path) })
 }
 
+// Bundle reports whether path is one half of a sealed split.
+func (c *Contract) Bundle(path string) bool {
+	return slices.ContainsFunc(c.SealedSplits(), func(s SealedSplit) bool { return path == s.Inputs() || path == s.Answers() })
+}
+
 // cases returns the folders of cases.
 func (c *Contract) cases() []string {
 	var out []string
-	for _, folder := range []string{c.Splits.Development, c.Splits.Validation, c.Splits.Final, c.Counterexamples} {
+	for _, folder := range []string{c.Splits.Development, c.Counterexamples} {
 		if folder != "" {
 			out = append(out, folder)
 		}

@@ -20,7 +20,13 @@ type File struct {
 type SplitFact struct {
 	Name   string
 	Cases  int
-	Digest Digest
+	Digest Digest // of a split that everybody sees, else ""
+	// Inputs and Answers are the digests of a sealed split's two files.
+	Inputs, Answers Digest
+	// Asked is how many queries earlier runs had been charged on these cases.
+	Asked int
+	// Marks are by what a later run recognises the cases of a sealed split.
+	Marks []string
 }
 
 // Facts are what start found out: everything beside the draft that is sealed.
@@ -148,7 +154,11 @@ func (w *writer) contract(c *Contract) {
 	w.object("scope", func() { w.scope(c.Scope) })
 	w.object("candidate", func() { w.candidate(c.Candidate) })
 	w.object("evaluation", func() { w.evaluation(c.Evaluation) })
-	w.object("splits", func() { w.text("development", c.Splits.Development) })
+	w.object("splits", func() {
+		w.text("development", c.Splits.Development)
+		w.text("validation", c.Splits.Validation)
+		w.text("final", c.Splits.Final)
+	})
 	w.object("metric", func() { w.metric(c.Metric) })
 	w.list("secondary", len(c.Secondary), func(i int) { w.metric(c.Secondary[i]) })
 	w.list("constraints", len(c.Constraints), func(i int) { w.constraint(c.Constraints[i]) })
@@ -158,6 +168,9 @@ func (w *writer) contract(c *Contract) {
 		w.number("min_delta", c.Acceptance.MinDelta)
 		w.texts("tie_breakers", c.Acceptance.TieBreakers)
 	})
+	if c.Gate != nil {
+		w.object("gate", func() { w.gate(*c.Gate) })
+	}
 	w.object("limits", func() { w.limits(c.Limits) })
 	w.int("shards", c.Shards)
 	w.list("redact", len(c.Redact), func(i int) { w.text("pattern", c.Redact[i].Pattern.String()) })
@@ -241,6 +254,16 @@ func (w *writer) constraint(c Constraint) {
 	}
 }
 
+func (w *writer) gate(g Gate) {
+	w.int("queries", g.Queries)
+	w.text("rule", g.Rule)
+	w.number("margin", g.Margin)
+	w.int("seconds", int(g.Seconds/time.Second))
+	w.text("cases", g.Cases)
+	w.text("direction", string(g.Direction))
+	w.line("workloads: " + strconv.FormatBool(g.Workloads))
+}
+
 func (w *writer) limits(l Limits) {
 	if l.Attempts > 0 {
 		w.int("attempts", l.Attempts)
@@ -274,6 +297,12 @@ func (w *writer) seal(f Facts, draft Digest) {
 			w.text("name", f.Splits[i].Name)
 			w.int("cases", f.Splits[i].Cases)
 			w.text("digest", string(f.Splits[i].Digest))
+			w.text("inputs", string(f.Splits[i].Inputs))
+			w.text("answers", string(f.Splits[i].Answers))
+			if f.Splits[i].Asked > 0 {
+				w.int("asked", f.Splits[i].Asked)
+			}
+			w.texts("marks", f.Splits[i].Marks)
 		})
 		w.texts("frozen", each(f.Frozen, writeFile))
 		w.texts("readable", each(f.Readable, writeFile))

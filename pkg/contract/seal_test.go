@@ -40,7 +40,7 @@ func someFacts() Facts {
 			{"evaluation/development/inputs/a", "100644", strings.Repeat("2", 40), sum, 0},
 		},
 		Readable: []File{{"data/words.tsv", "100644", strings.Repeat("3", 40), sum, 99}},
-		Splits:   []SplitFact{{"development", 270, Digest("sha256:" + sum)}},
+		Splits:   []SplitFact{{Name: "development", Cases: 270, Digest: Digest("sha256:" + sum)}},
 		Level:    "local", Probe: "12 attacks, none succeeded", Tool: "research-loop v0.1.0",
 		ConfirmedBy: "Ada <ada@example.com>", ConfirmedHow: "terminal",
 		ConfirmedAt: time.Date(2026, 1, 31, 13, 0, 0, 500, time.FixedZone("CET", 3600)),
