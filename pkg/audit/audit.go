@@ -80,6 +80,7 @@ func check(in Input, bytes int) (r Report, partial bool) {
 		}
 	}()
 	a := newAudit(in, bytes)
+	a.index(in.Cases)
 	tip := a.tree(in.Candidate)
 	found := a.run(tip)
 	own := map[identity]bool{}
@@ -110,12 +111,14 @@ const stumbled = "the audit cannot read this change; that is a mistake of the au
 // audit holds what all trees of one Check share.
 type audit struct {
 	in     Input
+	rules  []rule
 	info   information
 	novel  *novelty
 	cases  *caseIndex
 	budget *budget
 	chance float64 // bits by which some case matches some line by luck
 	blobs  map[string]blob
+	broken error            // an object that could not be read
 	memo   map[change]*file // a file and what its rules found, by change
 	notes  map[string]bool
 	// what the digests of the cases were asked for, and found
@@ -126,23 +129,28 @@ type audit struct {
 	window      *windowIndex
 }
 
-// newAudit reads the baseline, makes the cases ready and reads the candidate,
-// whose size sets what is chance.
+// newAudit reads the baseline.
 func newAudit(in Input, bytes int) *audit {
-	a := &audit{in: in, info: newInformation(), budget: newBudget(), blobs: map[string]blob{}, memo: map[change]*file{}, notes: map[string]bool{}}
+	a := &audit{in: in, rules: rules, info: newInformation(), budget: newBudget(), blobs: map[string]blob{}, memo: map[change]*file{}, notes: map[string]bool{}}
 	if in.Scope == nil {
 		a.in.Scope = closed{}
 	}
 	a.novel = a.readBaseline(bytes)
-	if a.cases = newCaseIndex(in, a.info, a.novel); len(a.cases.list) < len(in.Cases) {
+	return a
+}
+
+// index makes the cases ready and reads the candidate, whose size sets what is
+// chance.
+func (a *audit) index(cases []Case) {
+	a.in.Cases = cases
+	if a.cases = newCaseIndex(cases, a.in.Names, a.info, a.novel); len(a.cases.list) < len(cases) {
 		a.budget.over = fmt.Sprintf("the cases hold more than %d MiB", maxCaseBytes>>20)
 	}
 	lines := 1
-	for _, f := range a.tree(in.Candidate).files {
+	for _, f := range a.tree(a.in.Candidate).files {
 		lines += f.added
 	}
-	a.chance = math.Log2(float64(lines) * float64(len(in.Cases)+1))
-	return a
+	a.chance = math.Log2(float64(lines) * float64(len(cases)+1))
 }
 
 // closed is the scope of a contract that is not there.
@@ -156,7 +164,7 @@ func (closed) Generated(string) bool { return false }
 // run applies every rule to one tree.
 func (a *audit) run(t *tree) []Finding {
 	var found []Finding
-	for _, r := range rules {
+	for _, r := range a.rules {
 		if r.tree != nil {
 			found = append(found, r.name(r.tree(t))...)
 		}
@@ -167,7 +175,7 @@ func (a *audit) run(t *tree) []Finding {
 		}
 		found = append(found, f.found...)
 	}
-	for _, r := range rules {
+	for _, r := range a.rules {
 		if r.total != nil {
 			found = append(found, r.name(r.total(t))...)
 		}
@@ -177,7 +185,7 @@ func (a *audit) run(t *tree) []Finding {
 
 func (a *audit) runFile(f *file) []Finding {
 	var found []Finding
-	for _, r := range rules {
+	for _, r := range a.rules {
 		if r.file != nil {
 			found = append(found, r.name(r.file(f))...)
 		}

@@ -271,6 +271,7 @@ func TestBudget(t *testing.T) {
 	}
 	in.Cases = nil
 	a := newAudit(in, farBytes)
+	a.index(in.Cases)
 	a.budget.spend(maxWork + 1)
 	if r := (Report{Findings: a.run(a.tree(in.Candidate))}); !slices.Equal(r.Classes(), []string{"audit.bounds"}) {
 		t.Errorf("%+v", r)

@@ -35,6 +35,12 @@
 // case that the specification itself states is no finding but the note
 // [SpecScenario], and a review finding where the run has no gate.
 //
+// # Secret cases
+//
+// Cases of the gate are asked for by [Overlaps] alone, on the supervisor's
+// side, with the same rules: one bit comes out, and what the author was shown
+// is no evidence.
+//
 // # Bounds
 //
 // Work is bounded by counts, not clocks. What is too large to be audited is the

@@ -99,6 +99,7 @@ func mutate(in Input, text func(string, bool) string, num func(int) string) (Inp
 	var cand []Entry
 	changed := false
 	a := newAudit(in, farBytes)
+	a.index(in.Cases)
 	files := map[string]*file{}
 	for _, f := range a.tree(in.Candidate).files {
 		files[f.path] = f

@@ -5,7 +5,7 @@ package audit
 func (a *audit) weighRuns(f *file) []Finding {
 	var found []Finding
 	for _, r := range f.findRuns() {
-		for _, rule := range rules {
+		for _, rule := range a.rules {
 			if rule.run == nil || rule.marks != r.field.marks() {
 				continue
 			}

@@ -87,12 +87,12 @@ func (x *caseIndex) id(text string) int32 {
 // empty says that there is nothing to compare with.
 func (x *caseIndex) empty() bool { return len(x.atoms) == 0 }
 
-func newCaseIndex(in Input, info information, n *novelty) *caseIndex {
+func newCaseIndex(cases []Case, names []string, info information, n *novelty) *caseIndex {
 	x := &caseIndex{
 		vocab: map[string]int32{}, grams: map[uint64][]gram{}, whole: map[string][]*field{}, prefix: map[string][]*field{},
 		single: map[int32][]*field{}, answers: map[int32][]*field{}, stems: map[string][]stemHit{}, keyed: map[int32][]*caseText{}, holders: map[int32][]*caseText{},
 	}
-	for i, c := range in.Cases {
+	for i, c := range cases {
 		if x.bytes += len(c.Input) + len(c.Answer); x.bytes > maxCaseBytes {
 			break
 		}
@@ -111,7 +111,7 @@ func newCaseIndex(in Input, info information, n *novelty) *caseIndex {
 		x.enterStems(t, n)
 		x.mark(t.id, idRole, info)
 	}
-	for _, name := range in.Names {
+	for _, name := range names {
 		x.mark(name, nameRole, info)
 	}
 	return x
@@ -280,7 +280,7 @@ func (x *caseIndex) enterStems(t *caseText, n *novelty) {
 				continue
 			}
 			seen[w] = true
-			known := n.vocab[w] || n.vocab[a.text] || strings.Contains(n.spec, " "+w)
+			known := n.vocab[w] || n.vocab[a.text] || n.begins(w)
 			x.stems[w] = append(x.stems[w], stemHit{t, fd.bits[i], known})
 			if t.proseAll += fd.bits[i]; !known {
 				t.proseNovel += fd.bits[i]

@@ -11,6 +11,7 @@ import (
 type novelty struct {
 	texts                []string        // the files of the baseline that were read
 	base, spec           string          // atoms joined by blanks
+	specWords            []string        // the words of spec, sorted
 	baseTight, specTight string          // squeezed
 	vocab                map[string]bool // words of the baseline, parts of its identifiers too
 	partial              bool            // not all of the baseline was read
@@ -18,7 +19,33 @@ type novelty struct {
 
 // known says that a word stands in the baseline or in the specification.
 func (n *novelty) known(word string) bool {
-	return n.vocab[word] || strings.Contains(n.spec, " "+word+" ")
+	_, found := slices.BinarySearch(n.specWords, word)
+	return found || n.vocab[word]
+}
+
+// begins says that a word of the specification begins with a stem.
+func (n *novelty) begins(stem string) bool {
+	i, _ := slices.BinarySearch(n.specWords, stem)
+	return i < len(n.specWords) && strings.HasPrefix(n.specWords[i], stem)
+}
+
+// state takes in texts that the author was shown. No run goes from one into
+// the next.
+func (n *novelty) state(texts ...string) {
+	var spec, tight strings.Builder
+	for _, text := range texts {
+		list := atoms(text)
+		join(&spec, list)
+		for _, x := range list {
+			n.specWords = append(n.specWords, x.text)
+		}
+		tight.WriteString(squeeze(text))
+		tight.WriteByte(' ')
+	}
+	n.spec += spec.String()
+	n.specTight += tight.String()
+	slices.Sort(n.specWords)
+	n.specWords = slices.Compact(n.specWords)
 }
 
 // origin says where a text already stands.
@@ -84,9 +111,7 @@ func (a *audit) readBaseline(limit int) *novelty {
 		}
 	}
 	n.base, n.baseTight = base.String(), tight.String()
-	var spec strings.Builder
-	join(&spec, atoms(a.in.Specification))
-	n.spec, n.specTight = spec.String(), squeeze(a.in.Specification)
+	n.state(a.in.Specification)
 	return n
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 )
 
 // sentence is a sentence of added text in one reading.
@@ -131,7 +130,7 @@ func (a *audit) rareStems(text string) (list []rareStem, novel, all float64) {
 			continue
 		}
 		seen[w] = true
-		known := a.novel.vocab[w] || a.novel.vocab[x.text] || strings.Contains(a.novel.spec, " "+w)
+		known := a.novel.vocab[w] || a.novel.vocab[x.text] || a.novel.begins(w)
 		list = append(list, rareStem{w, known})
 		if all += bits; !known {
 			novel += bits

@@ -13,7 +13,7 @@ var ruleObfuscated = rule{
 	about: "A decoded reading of the change (escapes, base64, hex, percent, HTML, UTF-16, reversed, rot13, character codes) holds the text of a case that does not stand there openly.",
 	fix:   "remove the encoded text of the case; a general rule needs none",
 	run: func(a *audit, r run) (Severity, bool) {
-		return Invalid, r.hides() && (r.concealed(a) || r.whole && r.bits >= literalBits ||
+		return Invalid, r.hides() && (r.concealed(a) || r.wholly(a) ||
 			r.n == 1 && r.words && r.bits >= obfuscatedBits+a.surplus())
 	},
 }
@@ -25,4 +25,14 @@ func (r run) concealed(a *audit) bool {
 		need = commonBits
 	}
 	return r.words && r.n > 1 && r.bits >= float64(need)+a.surplus()/2
+}
+
+// wholly says that a literal is a field and nothing else. A single word is met
+// by chance where many words are turned and joined.
+func (r run) wholly(a *audit) bool {
+	need := float64(literalBits)
+	if len(r.field.ids) == 1 {
+		need += a.surplus()
+	}
+	return r.whole && r.bits >= need
 }

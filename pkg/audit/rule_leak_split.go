@@ -5,6 +5,6 @@ var ruleSplitLiteral = rule{
 	about: "Pieces of strings, run together, give the text of a case, and the cut goes through a word: no other reason is known to write it so.",
 	fix:   "remove the pieces; a general rule needs no text of a case",
 	run: func(a *audit, r run) (Severity, bool) {
-		return Invalid, r.how == joined && (r.whole && r.bits >= literalBits || r.concealed(a))
+		return Invalid, r.how == joined && (r.wholly(a) || r.concealed(a))
 	},
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // An answer that stands alone in the code is a coincidence once, a table
@@ -101,5 +102,23 @@ func (f *file) values() []value {
 			}
 		}
 	}
-	return list
+	return f.withoutWords(list)
+}
+
+// wordList is how many strings make a list of words, some of which may well be
+// answers of one word.
+const wordList = 64
+
+// withoutWords drops the answers of one word where they are few among the
+// words of a list: it is the vocabulary of a language, not of answers.
+func (f *file) withoutWords(list []value) []value {
+	isWord := func(v value) bool { return len(v.c.out.ids) == 1 && v.c.out.words }
+	n := 0
+	for _, v := range list {
+		n += boolInt(isWord(v))
+	}
+	if keys := len(f.keys()); n == 0 || keys < wordList || n*vocabularyShare > keys {
+		return list
+	}
+	return slices.DeleteFunc(list, isWord)
 }

@@ -169,7 +169,7 @@ func (f *file) consider(s stream, start int, r run, best map[runKey]run) {
 	if s.chain && strings.Contains(f.plainText(), text) {
 		return
 	}
-	f.a.budget.spend(1 + len(f.a.novel.base)/(64<<10))
+	f.a.budget.spend(1 + (len(f.a.novel.base)+len(f.a.novel.spec))/(64<<10))
 	r.origin = f.a.novel.of(text)
 	f.keep(best, r)
 }

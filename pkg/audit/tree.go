@@ -142,8 +142,9 @@ func (a *audit) blob(id string) blob {
 	var b blob
 	if a.in.Blobs == nil {
 		b.err = fmt.Errorf("no object store")
+		a.broken = b.err
 	} else if data, err := a.in.Blobs.Blob(id); err != nil {
-		b.err = err
+		b.err, a.broken = err, err
 	} else {
 		b = classify(data)
 	}
