@@ -24,6 +24,7 @@ func (k *checker) draft() {
 	k.limits()
 	k.times()
 	k.commands()
+	k.modes()
 	k.scope()
 	k.generated()
 	k.folders()
@@ -185,14 +186,19 @@ func (k *checker) times() {
 
 // commands checks the shell commands.
 func (k *checker) commands() {
-	for _, n := range []*node{k.root.get("candidate", "run"), k.root.get("candidate", "build", "run"), k.root.get("evaluation", "score")} {
-		if strings.Contains(n.string(), "{seed}") {
-			k.bad(n, "{seed} is filled by policy paired, which is not available yet", "delete it")
+	const seed = "{seed}"
+	for _, n := range []*node{k.root.get("candidate", "build", "run"), k.root.get("evaluation", "score")} {
+		if strings.Contains(n.string(), seed) {
+			k.bad(n, seed+" is filled in candidate.run and evaluation.driver.run only", "delete it")
 		}
 	}
-	for _, word := range words(k.c.Evaluation.Score) {
-		if k.c.Writable(word) {
-			k.bad(k.root.get("evaluation", "score"), "the author may change the scorer's file "+shown(word), "keep the scorer outside scope.writable")
+	for _, c := range []struct{ who, at, command string }{
+		{"scorer", "score", k.c.Evaluation.Score}, {"driver", "driver", k.c.driver()},
+	} {
+		for _, word := range words(c.command) {
+			if k.c.Writable(word) {
+				k.bad(k.root.get("evaluation", c.at), "the author may change the "+c.who+"'s file "+shown(word), "keep the "+c.who+" outside scope.writable")
+			}
 		}
 	}
 }

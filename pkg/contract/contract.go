@@ -15,8 +15,10 @@ type Mode string
 
 // The modes of a candidate.
 const (
-	ModeBatch Mode = "batch" // one launch reads /inputs and writes /outputs
-	ModeCase  Mode = "case"  // one launch a case, stdin to stdout
+	ModeBatch  Mode = "batch"  // one launch reads /inputs and writes /outputs
+	ModeCase   Mode = "case"   // one launch a case, stdin to stdout
+	ModeDriver Mode = "driver" // a frozen command asks for the launches
+	ModeData   Mode = "data"   // a frozen command reads the files, nothing of them is launched
 )
 
 // Direction says which values of a metric are better.
@@ -124,7 +126,7 @@ type Generated struct {
 type Candidate struct {
 	Mode       Mode
 	Build      *Build   // nil: nothing is built
-	Run        string   // a shell command
+	Run        string   // a shell command; mode driver: "" for the words of the call alone
 	Directory  string   // where it runs, "." for the top
 	Toolchains []string // absolute folders of the host
 }
@@ -138,13 +140,21 @@ type Build struct {
 
 // Evaluation says how outputs become metrics, and within which bounds.
 type Evaluation struct {
-	Score       string // a shell command
+	Driver      *Driver // of ModeDriver and ModeData, else nil
+	Score       string  // a shell command
 	Extract     Extract
 	Timeout     time.Duration // of one launch
 	Total       time.Duration // of one arm on one split
 	Resources   Resources
 	Environment map[string]string // never nil
 	Requires    []string          // programs that must be on PATH
+}
+
+// Driver is the frozen command that works on a split in the candidate's place.
+type Driver struct {
+	Run     string   // a shell command
+	Network bool     // it sees the machine's network; ModeData only
+	Secrets []string // names of the supervisor's environment; ModeData only
 }
 
 // Extract says how the scorer's output is read.
@@ -228,6 +238,14 @@ func Noisy(metric string) bool {
 // need print it.
 func (c *Contract) Measured(metric string) bool {
 	return slices.Contains(measured(), metric)
+}
+
+// driver returns the command of the driver, "" where there is none.
+func (c *Contract) driver() string {
+	if c.Evaluation.Driver == nil {
+		return ""
+	}
+	return c.Evaluation.Driver.Run
 }
 
 // Exception reports whether the contract asks for the exception called name.

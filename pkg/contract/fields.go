@@ -13,6 +13,7 @@ const (
 	raw                   // any text; stands in the seal only
 	label                 // the name of a metric
 	program               // the name of a program on PATH
+	variable              // the name of an environment variable
 	revision              // HEAD or a full commit id
 	commit                // a full commit id
 	checksum              // a Digest
@@ -116,14 +117,14 @@ func scopeFields() []field {
 
 func candidateFields() []field {
 	return []field{
-		{name: "mode", kind: choice, need: true, enum: []string{string(ModeBatch), string(ModeCase)}, later: []string{"driver", "data"},
-			doc: "batch: one launch reads /inputs and writes /outputs; case: one launch a case, stdin to stdout."},
+		{name: "mode", kind: choice, need: true, enum: []string{string(ModeBatch), string(ModeCase), string(ModeDriver), string(ModeData)},
+			doc: "batch: one launch reads /inputs and writes /outputs; case: one launch a case, stdin to stdout; driver: evaluation.driver asks for the launches; data: evaluation.driver reads the candidate's files, nothing of them is launched."},
 		{name: "build", kind: object, doc: "What makes a candidate ready.", fields: []field{
 			{name: "run", kind: command, need: true, doc: "Shell command."},
 			{name: "timeout", kind: span, unset: "10m", doc: "Bound of the build."},
 			{name: "temporary", kind: size, unset: "1GiB", min: 1 << 20, doc: "Room for temporary files."},
 		}},
-		{name: "run", kind: command, need: true, doc: "Shell command that launches the candidate."},
+		{name: "run", kind: command, doc: "Shell command that launches the candidate; in mode driver the words of the call follow it."},
 		{name: "directory", kind: folder, unset: ".", doc: "Folder where it runs."},
 		{name: "toolchains", kind: list, doc: "Folders of the machine that are bound read-only beside /usr; their bin goes on PATH.", item: &field{kind: host}},
 	}
@@ -131,7 +132,11 @@ func candidateFields() []field {
 
 func evaluationFields() []field {
 	return []field{
-		{name: "driver", kind: object, soon: true, doc: "Frozen command that calls the candidate."},
+		{name: "driver", kind: object, doc: "Frozen command of modes driver and data.", fields: []field{
+			{name: "run", kind: command, need: true, doc: "Frozen shell command that reads /inputs and writes /outputs; in mode driver it launches the candidate by $RESEARCH_LOOP_CANDIDATE -- ARG…."},
+			{name: "network", kind: truth, unset: "false", doc: "true: it sees the machine's network; mode data only."},
+			{name: "secrets", kind: list, doc: "Variables of the supervisor's environment that it gets; mode data only.", item: &field{kind: variable}},
+		}},
 		{name: "score", kind: command, need: true, doc: "Frozen shell command that sees /inputs, /answers, /outputs and /launches.json and prints the metrics."},
 		{name: "extract", kind: object, unset: "json", enum: []string{"json"}, doc: "How the scorer's output is read.", fields: []field{
 			{name: "regex", kind: regex, need: true, doc: "RE2 expression with one group, the value of the only metric that the scorer prints."},

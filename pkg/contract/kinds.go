@@ -86,7 +86,7 @@ func (f *field) cure(y *yaml.Node) string {
 // textual reports whether any text could be a value of f.
 func (f *field) textual() bool {
 	switch f.kind {
-	case prose, command, value, raw, label, program, revision, commit, file, folder, pattern, host, regex, slug, vkey, recipient:
+	case prose, command, value, raw, label, program, variable, revision, commit, file, folder, pattern, host, regex, slug, vkey, recipient:
 		return true
 	}
 	return false
@@ -150,6 +150,9 @@ func badWord(k kind, s string) string {
 		return "want the name of a metric, lower-case letters, digits and _, got " + shown(s)
 	case k == program && (!programShape.MatchString(s) || len(s) > maxName):
 		return "want the name of a program, without a folder, got " + shown(s)
+	case k == variable:
+		problem, _ := badVariable(s)
+		return problem
 	case k == revision && s != "HEAD" && !commitShape.MatchString(s):
 		return "want HEAD or a full commit id of 40 or 64 lower-case hexadecimal digits, got " + shown(s)
 	case k == commit && !commitShape.MatchString(s):

@@ -68,6 +68,8 @@ func (n *node) int() int64 {
 	return n.whole
 }
 
+func (n *node) is() bool { return n != nil && n.truth }
+
 func (n *node) float() *float64 {
 	if n == nil {
 		return nil

@@ -115,7 +115,10 @@ func launched(c *Contract) []string {
 	if c.Candidate.Build != nil {
 		out = append(out, titled("build: ", c.Candidate.Build.Run)...)
 	}
-	out = append(out, titled("run ("+string(c.Candidate.Mode)+"): ", c.Candidate.Run)...)
+	if run := c.Candidate.Run; run != "" {
+		out = append(out, titled("run ("+string(c.Candidate.Mode)+"): ", run)...)
+	}
+	out = append(out, driverLines(c)...)
 	out = append(out, titled("score: ", c.Evaluation.Score)...)
 	if len(c.Candidate.Toolchains) > 0 {
 		out = append(out, "with "+strings.Join(c.Candidate.Toolchains, ", "))
@@ -124,6 +127,22 @@ func launched(c *Contract) []string {
 	return append(out, fmt.Sprintf("each launch: at most %s, memory %s, %d processes, %s processors, output %s, temporary %s",
 		writeSpan(c.Evaluation.Timeout), writeSize(r.Memory), r.Pids, writeNumber(r.CPUs), writeSize(r.Output), writeSize(r.Temporary)),
 		"each arm on a split: at most "+writeSpan(c.Evaluation.Total))
+}
+
+// driverLines says what the frozen driver does and may do.
+func driverLines(c *Contract) []string {
+	d := c.Evaluation.Driver
+	if d == nil {
+		return nil
+	}
+	out := titled("driver ("+string(c.Candidate.Mode)+"): ", d.Run)
+	if d.Network {
+		out = append(out, "the driver sees the machine's network")
+	}
+	if len(d.Secrets) > 0 {
+		out = append(out, "the driver gets the secrets "+strings.Join(d.Secrets, ", "))
+	}
+	return out
 }
 
 // titled returns the lines of text, the first behind a title.

@@ -175,6 +175,9 @@ func (n *node) evaluation() Evaluation {
 		Environment: map[string]string{},
 		Requires:    n.get("requires").strings(),
 	}
+	if d := n.get("driver"); d != nil {
+		e.Driver = &Driver{Run: d.get("run").string(), Network: d.get("network").is(), Secrets: d.get("secrets").strings()}
+	}
 	e.Extract.Regex = n.get("extract", "regex").expression()
 	for _, variable := range n.get("environment").items() {
 		e.Environment[variable.field.name] = variable.text
@@ -233,9 +236,7 @@ func (n *node) limits() Limits {
 		Wall:         time.Duration(n.get("wall").int()),
 		SetupRetries: int(n.get("setup_retries").int()),
 	}
-	if open := n.get("open_ended"); open != nil {
-		l.OpenEnded = open.truth
-	}
+	l.OpenEnded = n.get("open_ended").is()
 	if value := n.get("target", "value").float(); value != nil {
 		l.Target = &Target{Value: *value, Split: n.get("target", "split").string()}
 	}

@@ -297,7 +297,7 @@ var refusals = []struct {
 	{"tie_breakers: [code_lines]", "tie_breakers: [cpu_seconds]", []string{`33:70 $.acceptance.tie_breakers[0]: the tie-breaker cpu_seconds is noisy: it would decide by chance`}},
 	{"extract: json", "extract: {regex: 'score'}", []string{`22:20 $.evaluation.extract.regex: want exactly one group, the value; the expression has 0`}},
 	{"extract: json", "extract: {regex: '(a)(b)'}", []string{`22:20 $.evaluation.extract.regex: want exactly one group, the value; the expression has 2`}},
-	{"extract: json\n", "extract: {regex: 'a(b)'}\n  driver: {run: x}\n", []string{`23:11 $.evaluation.driver: not available yet`}},
+	{"extract: json\n", "extract: {regex: 'a(b)'}\n  driver: {run: x}\n", []string{`23:11 $.evaluation.driver: a driver belongs to modes driver and data, this is mode batch`}},
 	{"total: 10m", "total: 30s", []string{`24:10 $.evaluation.total: total 30s is less than the timeout of one launch, 1m`}},
 	{"timeout: 5m", "timeout: 100h", []string{`16:66 $.candidate.build.timeout: at most 24h is allowed`}},
 	{"setup_retries: 3", "open_ended: true", []string{`38:15 $.limits.open_ended: an open-ended run has neither attempts nor wall`}},
@@ -307,9 +307,6 @@ var refusals = []struct {
 	{"baseline: HEAD", "gate: {queries: 20}", []string{
 		`6:7 $.gate.rule: missing`, `6:7 $.gate.margin: missing`, `6:7 $.gate.seconds: missing`, `6:7 $.gate.cases: missing`,
 		`6:7 $.gate: a gate needs sealed cases, and splits.validation names none`}},
-	{"mode: batch", "mode: driver", []string{`15:9 $.candidate.mode: "driver" is not available yet, want one of batch, case`}},
-	{"mode: batch", "mode: data", []string{`15:9 $.candidate.mode: "data" is not available yet, want one of batch, case`}},
-	{"run: build/corrector", "run: build/corrector --seed {seed}", []string{`17:8 $.candidate.run: {seed} is filled by policy paired, which is not available yet`}},
 	{"splits: {development: evaluation/development}", "splits: {development: evaluation/development, validation: a, final: b}", []string{
 		`28:59 $.splits.validation: sealed cases need keys, and the contract has none`,
 		`28:59 $.splits.validation: there is no gate that asks these cases`,

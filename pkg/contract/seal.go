@@ -210,6 +210,13 @@ func (w *writer) candidate(c Candidate) {
 }
 
 func (w *writer) evaluation(e Evaluation) {
+	if e.Driver != nil {
+		w.object("driver", func() {
+			w.text("run", e.Driver.Run)
+			w.line("network: " + strconv.FormatBool(e.Driver.Network))
+			w.texts("secrets", e.Driver.Secrets)
+		})
+	}
 	w.text("score", e.Score)
 	w.extract(e.Extract.Regex)
 	w.span("timeout", e.Timeout)

@@ -22,7 +22,8 @@ func (c *Contract) CheckPaths(paths []string) []Fault {
 		t.bad("$.specification", "the baseline has no file "+shown(c.Specification), "")
 	}
 	t.generated()
-	t.scorer()
+	t.frozenCommand("$.evaluation.score", "scorer", t.c.Evaluation.Score)
+	t.frozenCommand("$.evaluation.driver.run", "driver", t.c.driver())
 	return t.faults
 }
 
@@ -119,15 +120,15 @@ func (t *treeChecker) generated() {
 	}
 }
 
-// scorer looks for files that the scorer's command names.
-func (t *treeChecker) scorer() {
-	for _, word := range words(t.c.Evaluation.Score) {
+// frozenCommand looks for files that a command of the harness names.
+func (t *treeChecker) frozenCommand(at, who, command string) {
+	for _, word := range words(command) {
 		there := slices.ContainsFunc(t.paths, func(path string) bool { return inside(word, path) })
 		switch frozen := t.c.Frozen(word); {
 		case slices.Contains(t.paths, word) && !frozen:
-			t.bad("$.evaluation.score", "the scorer's file "+shown(word)+" is not frozen", "let harness.paths cover it")
+			t.bad(at, "the "+who+"'s file "+shown(word)+" is not frozen", "let harness.paths cover it")
 		case frozen && !there:
-			t.bad("$.evaluation.score", "the baseline has no file "+shown(word), "check it against git ls-files")
+			t.bad(at, "the baseline has no file "+shown(word), "check it against git ls-files")
 		}
 	}
 }
