@@ -106,6 +106,7 @@ func (p *part) parse(data []byte) {
 		p.err = &CorruptError{Segment: p.name, Why: "the segment is empty"}
 		return
 	}
+	decoder := strict{met: map[string]string{}}
 	for n, text := range splitLines(data) {
 		if len(text) > MaxLine {
 			p.err = p.bad(n, "%d bytes, at most %d fit one line", len(text), MaxLine)
@@ -115,7 +116,7 @@ func (p *part) parse(data []byte) {
 			p.err = p.bad(n, "the line has no end")
 			return
 		}
-		e, err := ParseEvent(text)
+		e, err := decoder.parse(text)
 		if err != nil {
 			p.err = p.bad(n, "%v", err)
 			return

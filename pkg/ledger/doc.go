@@ -36,6 +36,8 @@
 // written again; if the bytes differ, the line is refused. So unknown keys,
 // doubled keys, another order of keys, other spellings of a number and other
 // white space are all refused, and no two readers can disagree about a line.
+// A decoder that knows that one form saves the writing: what it takes is what
+// would be written, and what it does not take is compared.
 // The hash chain runs over the bytes as they stand, never over a
 // re-serialisation. A later version of the format announces itself by another
 // v, which this version refuses by name. What is refused is a [CorruptError]:

@@ -98,7 +98,10 @@ func (e Event) Format() ([]byte, error) {
 
 // ParseEvent reads one line, newline included. It checks the line's own form,
 // not its place in the chain.
-func ParseEvent(text []byte) (Event, error) {
+func ParseEvent(text []byte) (Event, error) { return new(strict).parse(text) }
+
+// compared decodes a line, writes it again and says what differs.
+func compared(text []byte) (Event, error) {
 	front, rest, found := bytes.Cut(text, []byte(dataKey))
 	rest, ended := bytes.CutSuffix(rest, []byte("}\n"))
 	if !found || !ended {

@@ -62,7 +62,16 @@ func (k *clerk) Diff(from, to string) ([]repo.Change, error) {
 	if from == "" {
 		return k.all[to], nil
 	}
-	return k.changes[to], nil
+	merged := map[string]repo.Change{}
+	for at := to; at != from; at = k.commits[at].Parents[0] {
+		for _, c := range k.changes[at] {
+			if later, ok := merged[c.Path]; ok {
+				c.To = later.To
+			}
+			merged[c.Path] = c
+		}
+	}
+	return slices.Collect(maps.Values(merged)), nil
 }
 
 func (k *clerk) Blob(id string) ([]byte, error) {
