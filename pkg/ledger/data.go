@@ -134,6 +134,58 @@ type Evaluated struct {
 	Logs map[string]string `json:"logs"`
 }
 
+// GateCharged charges a query of the gate in the commit that claims its pass,
+// and makes the pass's lease.
+type GateCharged struct {
+	Head
+	// Query is its number in this run, from 1, the baseline's.
+	Query  int    `json:"query"`
+	Budget int    `json:"budget"`
+	Tree   string `json:"tree"`
+}
+
+// Answer is what a pass on sealed cases tells.
+type Answer string
+
+// The answers. A query has the first three, the final pass all but Overlap.
+const (
+	Pass        Answer = "pass"
+	Fail        Answer = "fail"
+	Overlap     Answer = "protected-overlap" // a sealed case stands in the candidate, or it broke the state
+	Interrupted Answer = "interrupted"       // lost for good: charged, and no result
+)
+
+// GateResult is the answer to a query and ends its pass's lease. Nothing else
+// of the pass stands in the open.
+type GateResult struct {
+	Head
+	Query  int    `json:"query"`
+	Answer Answer `json:"answer"`
+	// Sealed holds the results of cases and the launches, in base64, encrypted
+	// to judge and maintainer; its length follows from the number of cases.
+	Sealed string `json:"gate_sealed"`
+}
+
+// FinalCharged charges the final test, which is asked once, and makes its
+// lease. Its candidate is the best kept commit, its incumbent too.
+type FinalCharged struct {
+	Head
+	Baseline string `json:"baseline_commit"`
+}
+
+// FinalResult is the answer of the final test and ends its lease. Losses, ties
+// and P are those of the sign test, P 1 where there was none.
+type FinalResult struct {
+	Head
+	Answer Answer  `json:"answer"`
+	Wins   int     `json:"wins"`
+	Losses int     `json:"losses"`
+	Ties   int     `json:"ties"`
+	P      float64 `json:"p"`
+	Reason string  `json:"reason"`
+	Sealed string  `json:"final_sealed"`
+}
+
 // Decided carries the decision before anything moves. After a restart it is
 // executed, never computed again.
 type Decided struct {
@@ -215,11 +267,15 @@ type Superseded struct {
 type Closing struct {
 	Reason string `json:"reason"`
 	By     string `json:"by"`
+	// Interrupt ends the open attempt with its running pass, undecided.
+	Interrupt bool `json:"interrupt"`
 }
 
 // Halted stops a run until a maintainer authorises it.
 type Halted struct {
 	Reason string `json:"reason"`
+	// Paused says that nothing is broken: a person must decide.
+	Paused bool `json:"paused"`
 }
 
 // Authorised lets a halted run go on.
@@ -258,6 +314,18 @@ func (*Retried) Kind() Kind { return KindRetried }
 
 // Kind implements Data.
 func (*Evaluated) Kind() Kind { return KindEvaluated }
+
+// Kind implements Data.
+func (*GateCharged) Kind() Kind { return KindGateCharged }
+
+// Kind implements Data.
+func (*GateResult) Kind() Kind { return KindGateResult }
+
+// Kind implements Data.
+func (*FinalCharged) Kind() Kind { return KindFinalCharged }
+
+// Kind implements Data.
+func (*FinalResult) Kind() Kind { return KindFinalResult }
 
 // Kind implements Data.
 func (*Decided) Kind() Kind { return KindDecided }

@@ -29,6 +29,8 @@ const (
 	KindStarted      Kind = "started"
 	KindRetried      Kind = "retried"
 	KindEvaluated    Kind = "evaluated"
+	KindGateCharged  Kind = "gate_charged"
+	KindGateResult   Kind = "gate_result"
 	KindDecided      Kind = "decided"
 	KindRolledBack   Kind = "rolled_back"
 	KindFinalized    Kind = "finalized"
@@ -36,6 +38,8 @@ const (
 	KindOpened       Kind = "opened"
 	KindSuperseded   Kind = "superseded"
 	KindClosing      Kind = "closing"
+	KindFinalCharged Kind = "final_charged"
+	KindFinalResult  Kind = "final_result"
 	KindHalted       Kind = "halted"
 	KindAuthorised   Kind = "authorised"
 	KindClosed       Kind = "closed"
@@ -211,6 +215,10 @@ func newData(kind Kind) Data {
 		return new(Retried)
 	case KindEvaluated:
 		return new(Evaluated)
+	case KindGateCharged:
+		return new(GateCharged)
+	case KindGateResult:
+		return new(GateResult)
 	case KindDecided:
 		return new(Decided)
 	case KindRolledBack:
@@ -225,6 +233,10 @@ func newData(kind Kind) Data {
 		return new(Superseded)
 	case KindClosing:
 		return new(Closing)
+	case KindFinalCharged:
+		return new(FinalCharged)
+	case KindFinalResult:
+		return new(FinalResult)
 	case KindHalted:
 		return new(Halted)
 	case KindAuthorised:

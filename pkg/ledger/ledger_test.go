@@ -88,6 +88,8 @@ func everything() []ledger.Data {
 			}},
 			Tools: map[string]string{"go": "go1.26"}, Violations: []string{"v"}, EvaluatorSeconds: 0.25,
 		}, Logs: map[string]string{"l.gz": ledger.ZeroHash}},
+		&ledger.GateCharged{Head: head(true), Query: 1, Budget: 20, Tree: sha(8)},
+		&ledger.GateResult{Head: head(false), Query: 1, Answer: ledger.Pass, Sealed: "YWdl"},
 		&ledger.Decided{
 			Head: head(false), Status: ledger.Discard, Reason: "no gain", Metrics: map[string]float64{"accuracy": 0.75},
 			IncumbentMetrics: map[string]float64{"accuracy": 0.75}, Constraints: map[string]*bool{"harness_unchanged": ptr(true)},
@@ -100,9 +102,11 @@ func everything() []ledger.Data {
 		&ledger.Published{Commit: sha(2), Verdict: "discard", Note: "n\n", Where: []string{"checks"}},
 		&ledger.Opened{Branch: "research-loop/speedup", Commit: sha(1)},
 		&ledger.Superseded{Tip: sha(4), Tree: sha(7), Commits: []string{sha(4)}, Reason: "again", Of: ptr(1), Restore: sha(5)},
-		&ledger.Halted{Reason: "refused"},
+		&ledger.Halted{Reason: "refused", Paused: true},
 		&ledger.Authorised{Reason: "looked", By: "m"},
-		&ledger.Closing{Reason: "enough", By: "m"},
+		&ledger.Closing{Reason: "enough", By: "m", Interrupt: true},
+		&ledger.FinalCharged{Head: head(true), Baseline: sha(1)},
+		&ledger.FinalResult{Head: head(false), Answer: ledger.Fail, Wins: 1, Losses: 2, Ties: 3, P: 0.875, Reason: "r", Sealed: "YWdl"},
 		&ledger.Closed{Reason: "enough", Best: sha(1)},
 	}
 }
@@ -162,7 +166,7 @@ func TestEveryKindComesBack(t *testing.T) {
 		}
 	}
 	if len(seen) != 18 {
-		t.Errorf("%d kinds have an example, want 18", len(seen))
+		t.Errorf("%d kinds have an example, want 22", len(seen))
 	}
 }
 
@@ -232,7 +236,7 @@ func TestParseEventRefuses(t *testing.T) {
 		{"array as data", swap(`{"contract_sha256":"c","baseline_commit":"b","baseline_tree":"t","pinned_commit":"p","tool_version":"v1"}`, `[]`), "cannot unmarshal array"},
 		{"missing key in data", swap(`,"tool_version":"v1"`, ``), "from byte"},
 		{"wrong type in data", swap(`"tool_version":"v1"`, `"tool_version":1`), "cannot unmarshal number"},
-		{"unknown event", swap(`"event":"sealed"`, `"event":"gate_charged"`), `unknown event "gate_charged"`},
+		{"unknown event", swap(`"event":"sealed"`, `"event":"gate_opened"`), `unknown event "gate_opened"`},
 		{"another event's data", swap(`"event":"sealed"`, `"event":"halted"`), `from byte 184`},
 		{"negative seq", swap(`"seq":0`, `"seq":-1`), "neither is ever negative"},
 		{"negative iteration", swap(`"iteration":0`, `"iteration":-1`), "neither is ever negative"},
