@@ -12,7 +12,11 @@
 //	constraint broken                 → discard
 //	counterexample changed            → discard
 //	no gain by the acceptance rule    → discard
+//	sealed case in the candidate      → invalid, "protected-overlap"
+//	gate not passed                   → discard, "overfit"
 //	else                              → keep
+//
+// The gate is asked only where all before it says keep: see [AsksGate].
 //
 // A failure of the infrastructure, the incumbent's included, is an error and
 // never a decision.
@@ -43,7 +47,10 @@ type Evidence struct {
 	Standing *ledger.Measurement
 	// StandingTools are the tools under which Standing was measured.
 	StandingTools map[string]string
-	// Lost is why the attempt's passes were given up, empty if they were not.
+	// Gate is the answer to the attempt's query, nil where none was asked.
+	Gate *ledger.GateResult
+	// Lost is why the attempt was ended without a decision of its own, empty if
+	// it was not.
 	Lost string
 }
 
@@ -59,19 +66,38 @@ func (e *IncumbentError) Error() string {
 // Decide gives the decision without its head. An error is an *IncumbentError,
 // or says that the evidence is not whole.
 func Decide(e Evidence) (ledger.Decided, error) {
+	d, err := measured(e)
+	if err == nil && d.Status == ledger.Keep && e.Contract.Gate != nil {
+		err = gated(e, &d)
+	}
+	if err != nil {
+		return ledger.Decided{}, err
+	}
+	return finish(e, d), nil
+}
+
+// AsksGate says whether a query of the gate is all that stands between the
+// evidence and a keep. Its error is that of Decide.
+func AsksGate(e Evidence) (bool, error) {
+	d, err := measured(e)
+	return err == nil && d.Status == ledger.Keep && e.Contract.Gate != nil && e.Gate == nil, err
+}
+
+// measured decides by all but the gate.
+func measured(e Evidence) (ledger.Decided, error) {
 	d := ledger.Decided{Constraints: map[string]*bool{}}
 	for _, name := range []string{HarnessUnchanged, TreeUnchanged, GeneralizationGate} {
 		d.Constraints[name] = nil
 	}
 	if early(e, &d) {
-		return finish(e, d), nil
+		return d, nil
 	}
 	if e.Evaluation == nil {
 		return ledger.Decided{}, fmt.Errorf("%.12s was not evaluated", e.Commit)
 	}
 	d.Replay = true
 	if violated(e, &d) {
-		return finish(e, d), nil
+		return d, nil
 	}
 	candidate, incumbent, err := arms(e)
 	if err != nil {
@@ -81,10 +107,33 @@ func Decide(e Evidence) (ledger.Decided, error) {
 	if incumbent != nil {
 		d.IncumbentMetrics = incumbent.Metrics
 	}
-	if err := judge(e, candidate, incumbent, &d); err != nil {
-		return ledger.Decided{}, err
+	err = judge(e, candidate, incumbent, &d)
+	return d, err
+}
+
+// gated decides by the answer of the gate.
+func gated(e Evidence, d *ledger.Decided) error {
+	if e.Gate == nil {
+		return fmt.Errorf("%.12s has not been asked in the gate", e.Commit)
 	}
-	return finish(e, d), nil
+	passed := e.Gate.Answer == ledger.Pass
+	d.Constraints[GeneralizationGate] = &passed
+	switch {
+	case passed:
+		if e.Role == ledger.RoleCandidate {
+			d.Reason += "; gate passed"
+		}
+	case e.Gate.Answer == ledger.Overlap:
+		d.Status, d.Reason = ledger.Invalid, "audit: "+string(ledger.Overlap)
+	case e.Role == ledger.RoleBaseline:
+		d.Status, d.Reason = ledger.Invalid, "gate: the baseline has no result for each of the sealed cases"
+	default:
+		d.Status, d.Reason = ledger.Discard, "overfit: "+d.Reason+", but the gate is not passed"
+		if classes := e.Committed.Audit.Classes; len(classes) > 0 {
+			d.Reason += "; the audit had asked for a review: " + strings.Join(classes, ", ")
+		}
+	}
+	return nil
 }
 
 // Names of the constraints that every entry carries.

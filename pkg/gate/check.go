@@ -56,6 +56,11 @@ func Check(p Plan, f Facts) []Refusal {
 	return out
 }
 
+// CheckFinal gives what stands against a final test of a run without a gate.
+func CheckFinal(p Plan, f Facts) []Refusal {
+	return append(append(checkShared(p, f), checkReused(p, f)...), checkFinal(p, f)...)
+}
+
 func refuse(code Code, fix, reason string, args ...any) []Refusal {
 	return []Refusal{{code, fmt.Sprintf(reason, args...), fix}}
 }

@@ -43,6 +43,18 @@ type Plan struct {
 	Workloads bool
 }
 
+// PlanOf gives the plan of a contract that has a gate. One that has only a
+// final test has the rest of a plan that the final test goes by.
+func PlanOf(c *contract.Contract) Plan {
+	if c.Gate == nil {
+		return Plan{Direction: c.Metric.Direction}
+	}
+	return Plan{
+		Queries: c.Gate.Queries, Rule: Rule(c.Gate.Rule), Margin: c.Gate.Margin, Duration: c.Gate.Seconds,
+		Source: Source(c.Gate.Cases), Direction: c.Gate.Direction, Workloads: c.Gate.Workloads,
+	}
+}
+
 // Facts are what start found out about the gate of a plan.
 type Facts struct {
 	// Cases and FinalCases count the cases of the two splits; FinalCases is 0
