@@ -13,9 +13,9 @@ import (
 
 // again gives a clerk with the same journal.
 func (k *clerk) again() *clerk {
-	c := &clerk{now: k.now, events: slices.Clone(k.events)}
+	c := &clerk{terms: k.terms, now: k.now, events: slices.Clone(k.events)}
 	var err error
-	if c.run, err = journal.Fold(terms(), c.events); err != nil {
+	if c.run, err = journal.Fold(k.terms, c.events); err != nil {
 		panic(err)
 	}
 	return c
@@ -41,9 +41,17 @@ func (k *clerk) event(kind ledger.Kind) ledger.Data {
 	case ledger.KindStarted:
 		return k.started()
 	case ledger.KindRetried:
-		return &ledger.Retried{Head: k.leased("Lnew", "gone"), Lost: a.Lost + 1}
+		return &ledger.Retried{Head: k.leased("Lnew", "gone"), Stage: a.Stage, Lost: a.Lost + 1}
 	case ledger.KindEvaluated:
 		return &ledger.Evaluated{Head: k.head(), Evaluation: ledger.Evaluation{Measurements: []ledger.Measurement{{Arm: ledger.Candidate}}}}
+	case ledger.KindGateCharged:
+		return k.charged("Lnew")
+	case ledger.KindGateResult:
+		return k.answered(ledger.Pass)
+	case ledger.KindFinalCharged:
+		return k.finalCharged("Lnew")
+	case ledger.KindFinalResult:
+		return k.finalResult(ledger.Pass)
 	case ledger.KindDecided:
 		return k.anyDecided(a)
 	case ledger.KindRolledBack:
@@ -80,7 +88,14 @@ func (k *clerk) anyDecided(a *journal.Attempt) ledger.Data {
 	case journal.Running:
 		return k.lost("Lnew")
 	case journal.Evaluated:
+		if k.terms.Gate != nil {
+			return k.decided(ledger.Discard)
+		}
 		return k.decided(ledger.Keep)
+	case journal.Gated:
+		if a.Gate.Answer == ledger.Pass {
+			return k.decided(ledger.Keep)
+		}
 	}
 	if a.Committed.Audit.Verdict == "invalid" {
 		return k.decided(ledger.Invalid)
@@ -90,8 +105,8 @@ func (k *clerk) anyDecided(a *journal.Attempt) ledger.Data {
 
 var kinds = []ledger.Kind{
 	ledger.KindSealed, ledger.KindProbed, ledger.KindSetupRetried, ledger.KindPrepared, ledger.KindCommitted, ledger.KindStarted,
-	ledger.KindRetried, ledger.KindEvaluated, ledger.KindDecided, ledger.KindRolledBack, ledger.KindFinalized, ledger.KindPublished,
-	ledger.KindOpened, ledger.KindSuperseded, ledger.KindClosing, ledger.KindHalted, ledger.KindAuthorised, ledger.KindClosed,
+	ledger.KindRetried, ledger.KindEvaluated, ledger.KindGateCharged, ledger.KindGateResult, ledger.KindDecided, ledger.KindRolledBack, ledger.KindFinalized, ledger.KindPublished,
+	ledger.KindOpened, ledger.KindSuperseded, ledger.KindClosing, ledger.KindFinalCharged, ledger.KindFinalResult, ledger.KindHalted, ledger.KindAuthorised, ledger.KindClosed,
 }
 
 // stages brings a run to every state that Apply tells apart, and says which
@@ -170,9 +185,59 @@ func (k *clerk) attemptUnpublished(commit string) {
 	k.must(k.finalized())
 }
 
+// gatedStages are the same of a run with a gate of five queries and a final
+// test. The first query is the baseline's.
+var gatedStages = []struct {
+	name    string
+	reach   func(k *clerk)
+	allowed string
+}{
+	{"evaluated", func(k *clerk) { k.asking() }, "probed gate_charged decided closing halted"},
+	{"charged", func(k *clerk) { k.asking(); k.must(k.charged("G")) }, "probed started closing halted"},
+	{"asking", func(k *clerk) { k.asking(); k.must(k.charged("G")); k.must(k.started()) }, "probed retried gate_result decided closing halted"},
+	{"passed", func(k *clerk) { k.asking(); k.ask("G", ledger.Pass) }, "probed decided closing halted"},
+	{"failed", func(k *clerk) { k.asking(); k.ask("G", ledger.Fail) }, "probed decided closing halted"},
+	{"baseline asking", func(k *clerk) {
+		k.claim("L", id(0), "B")
+		k.must(k.started())
+		k.must(k.evaluated())
+		k.must(k.charged("G"))
+		k.must(k.started())
+	}, "probed setup_retried retried gate_result decided closing halted"},
+	{"closing, nothing kept", func(k *clerk) { k.open(); k.must(&ledger.Closing{}) }, "probed superseded halted closed"},
+	{"closing, final due", func(k *clerk) { k.keptOne(); k.must(&ledger.Closing{}) }, "probed superseded final_charged halted"},
+	{"final", func(k *clerk) { k.keptOne(); k.must(&ledger.Closing{}); k.must(k.finalCharged("F")) }, "probed retried final_result halted"},
+	{"final done", func(k *clerk) {
+		k.keptOne()
+		k.must(&ledger.Closing{})
+		k.must(k.finalCharged("F"))
+		k.must(k.finalResult(ledger.Fail))
+	}, "probed superseded halted closed"},
+	{"committed, interrupted", func(k *clerk) { k.open(); k.claim("L", id(1), "X"); k.must(&ledger.Closing{Interrupt: true}) }, "probed started halted"},
+}
+
+// asking brings a candidate to where the gate is to be asked.
+func (k *clerk) asking() {
+	k.open()
+	k.claim("L", id(1), "X")
+	k.must(k.started())
+	k.must(k.evaluated())
+}
+
+func (k *clerk) keptOne() {
+	k.open()
+	k.attempt(id(1), "G", ledger.Keep, "")
+}
+
 func TestFollows(t *testing.T) {
-	for _, stage := range stages {
+	all := slices.Clone(stages)
+	gated := len(all)
+	all = append(all, gatedStages...)
+	for i, stage := range all {
 		k := newClerk(terms())
+		if i >= gated {
+			k = newClerk(gatedTerms(5))
+		}
 		stage.reach(k)
 		var got []string
 		for _, kind := range kinds {

@@ -10,14 +10,17 @@ import (
 
 // follows holds, for each event of an attempt, the phases that it may follow.
 var follows = map[ledger.Kind][]Phase{
-	ledger.KindPrepared:   {0},
-	ledger.KindCommitted:  {Prepared},
-	ledger.KindStarted:    {Committed},
-	ledger.KindRetried:    {Running},
-	ledger.KindEvaluated:  {Running},
-	ledger.KindDecided:    {Committed, Running, Evaluated},
-	ledger.KindRolledBack: {Decided},
-	ledger.KindFinalized:  {Decided, RolledBack},
+	ledger.KindPrepared:    {0},
+	ledger.KindCommitted:   {Prepared},
+	ledger.KindStarted:     {Committed, Charged},
+	ledger.KindRetried:     {Running},
+	ledger.KindEvaluated:   {Running},
+	ledger.KindGateCharged: {Evaluated},
+	ledger.KindGateResult:  {Running},
+	ledger.KindDecided:     {Committed, Running, Evaluated, Gated},
+	ledger.KindRolledBack:  {Decided},
+	ledger.KindFinalized:   {Decided, RolledBack},
+	ledger.KindFinalResult: {Running},
 }
 
 // attempt adds an event of an attempt.
@@ -32,21 +35,20 @@ func (r *Run) attempt(e ledger.Event) error {
 		r.Open.Phase, r.Open.Committed, r.Open.Candidate = Committed, *d, d.Candidate
 		return r.lease(d.Head)
 	case *ledger.Started:
-		if unlaunched(r.Open) {
-			return fmt.Errorf("the attempt is decided without a launch")
-		}
-		r.Open.Phase = Running
-		return r.lease(d.Head)
+		return r.start(d)
 	case *ledger.Retried:
 		return r.retry(d)
 	case *ledger.Evaluated:
-		if d.Claim != nil {
-			return fmt.Errorf("the outcome is not that of the lease in force")
-		}
-		if err := r.lease(d.Head); err != nil {
+		if err := r.endPass(ledger.Development, d.Head); err != nil {
 			return err
 		}
-		r.Open.Phase, r.Open.Evaluation, r.Open.Lease = Evaluated, &d.Evaluation, nil
+		r.Open.Phase, r.Open.Evaluation = Evaluated, &d.Evaluation
+	case *ledger.GateCharged:
+		return r.charge(d)
+	case *ledger.GateResult:
+		return r.answer(d)
+	case *ledger.FinalResult:
+		return r.answerFinal(d)
 	case *ledger.Decided:
 		return r.decide(d)
 	case *ledger.RolledBack:
@@ -79,8 +81,8 @@ func (r *Run) mayFollow(e ledger.Event) error {
 	for _, p := range follows[e.Data.Kind()] {
 		ok = ok || p == phase
 	}
-	switch {
-	case !ok:
+	switch final := e.Data.Kind() == ledger.KindFinalResult; {
+	case !ok, r.Open != nil && !final && r.Open.Role == RoleFinal && e.Data.Kind() != ledger.KindRetried, final && r.Open.Role != RoleFinal:
 		return fmt.Errorf("may not follow phase %d of the attempt", phase)
 	case e.Iteration != want:
 		return fmt.Errorf("want iteration %d", want)
@@ -106,11 +108,47 @@ func (r *Run) prepare(e ledger.Event, d *ledger.Prepared) error {
 	return r.lease(d.Head)
 }
 
+// start begins a pass: that of development, or the one that was just charged.
+func (r *Run) start(d *ledger.Started) error {
+	a, stage := r.Open, ledger.Development
+	if a.Phase == Charged {
+		stage = ledger.Validation
+	}
+	switch {
+	case unlaunched(a):
+		return fmt.Errorf("the attempt is decided without a launch")
+	case d.Stage != stage:
+		return fmt.Errorf("a pass of stage %q begins where one of %s is due", d.Stage, stage)
+	}
+	a.Phase, a.Stage = Running, stage
+	return r.lease(d.Head)
+}
+
+// endPass ends a pass of the given stage and its lease.
+func (r *Run) endPass(stage ledger.Stage, h ledger.Head) error {
+	switch {
+	case r.Open.Stage != stage:
+		return fmt.Errorf("a pass of stage %s is running", r.Open.Stage)
+	case h.Claim != nil:
+		return fmt.Errorf("the outcome is not that of the lease in force")
+	}
+	if err := r.lease(h); err != nil {
+		return err
+	}
+	r.Open.Lease = nil
+	return nil
+}
+
 // retry counts a lost pass.
 func (r *Run) retry(d *ledger.Retried) error {
 	r.Open.Lost++
 	r.Retries++
+	if d.Stage == ledger.Validation {
+		r.asked.Retries++
+	}
 	switch {
+	case d.Stage != r.Open.Stage:
+		return fmt.Errorf("stage is %q, a pass of %s was lost", d.Stage, r.Open.Stage)
 	case d.Claim == nil:
 		return fmt.Errorf("a lost pass is claimed again by another lease")
 	case d.Lost != r.Open.Lost:
@@ -135,8 +173,8 @@ func (r *Run) decide(d *ledger.Decided) error {
 	switch {
 	case keep && measured(a) == nil:
 		return fmt.Errorf("keep without a measurement")
-	case !slices.Contains(outcomes(a), d.Status):
-		return fmt.Errorf("status %q where %q may stand", d.Status, outcomes(a))
+	case !slices.Contains(r.outcomes(), d.Status):
+		return fmt.Errorf("status %q where %q may stand", d.Status, r.outcomes())
 	case a.Phase == Running && d.Claim == nil:
 		return fmt.Errorf("a pass without an outcome is ended by whoever takes it over")
 	case d.Rollback != ledger.Rollback{Required: required, Tree: tree}:
@@ -152,11 +190,18 @@ func (r *Run) decide(d *ledger.Decided) error {
 }
 
 // outcomes lists the statuses that an attempt may be decided with in its phase.
-func outcomes(a *Attempt) []ledger.Status {
-	switch {
+// Where there is a gate, nothing is kept without its answer.
+func (r *Run) outcomes() []ledger.Status {
+	switch a := r.Open; {
+	case a.Phase == Gated && a.Gate.Answer == ledger.Pass:
+		return []ledger.Status{ledger.Keep, ledger.Crash}
+	case a.Phase == Gated:
+		return []ledger.Status{ledger.Discard, ledger.Crash, ledger.Invalid}
+	case a.Phase == Evaluated && r.Contract.Gate != nil:
+		return []ledger.Status{ledger.Discard, ledger.Crash, ledger.Timeout, ledger.Invalid}
 	case a.Phase == Evaluated:
 		return []ledger.Status{ledger.Keep, ledger.Discard, ledger.Crash, ledger.Timeout, ledger.Invalid}
-	case a.Phase == Running:
+	case a.Phase == Running, a.Phase == Committed && !unlaunched(a) && r.interrupting():
 		return []ledger.Status{ledger.Crash}
 	case a.Committed.Audit.Verdict == "invalid":
 		return []ledger.Status{ledger.Invalid}
@@ -222,6 +267,7 @@ func (r *Run) finalize(at time.Time, d *ledger.Finalized) error {
 	r.audits[entry.Commit] = &a.Committed.Audit
 	r.note(Verdict{
 		Status: string(entry.Status), Reason: entry.Reason, Iteration: entry.Iteration, Commit: entry.Commit, Restore: restore,
+		Overfit: overfit(entry),
 	}, a.Committed.Commits)
 	r.Unpublished = append(r.Unpublished, entry.Commit)
 	if restore != "" && len(a.RolledBack.Swept) > 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/decide"
 	"github.com/research-loop/research-loop/pkg/ledger"
 )
 
@@ -57,9 +58,12 @@ const (
 	Publish   Do = "publish"   // Commit's verdict
 	Claim     Do = "claim"     // open an attempt for Commit: append prepared, unless it stands already, and committed
 	Start     Do = "start"     // claim a pass
+	Charge    Do = "charge"    // charge a query of the gate and claim its pass
+	Final     Do = "final"     // charge the final test and claim it
 	Retry     Do = "retry"     // claim a lost pass again, because of Reason
 	Execute   Do = "execute"   // launch the pass that this process has claimed
-	Record    Do = "record"    // append evaluated
+	Record    Do = "record"    // append what the pass found: evaluated, gate_result or final_result
+	GiveUp    Do = "give up"   // append final_result: it was lost for good, because of Reason
 	Decide    Do = "decide"    // append decided; Reason is set where passes were lost for good
 	Restore   Do = "restore"   // push a commit with the incumbent's tree
 	Note      Do = "note"      // append rolled_back with Commit
@@ -69,6 +73,7 @@ const (
 	Supersede Do = "supersede" // append superseded for Commit because of Reason
 	Sweep     Do = "sweep"     // push a restore commit over what is no candidate
 	Stop      Do = "stop"      // append closing because of Reason
+	Pause     Do = "pause"     // append halted: a person must decide, because of Reason
 	Close     Do = "close"     // append closed because of Reason
 )
 
@@ -101,6 +106,8 @@ func (r *Run) Next(w World) Step {
 		return Step{Do: Close, Reason: r.Closing.Reason}
 	case r.Open != nil:
 		return r.nextOfAttempt(w)
+	case r.Closing == nil && r.pauses() != "":
+		return Step{Do: Pause, Reason: r.pauses()}
 	case r.Opened == nil:
 		return r.nextOfSetup()
 	}
@@ -140,14 +147,16 @@ func (r *Run) nextOfAttempt(w World) Step {
 	case Prepared:
 		return r.nextOfClaim(w, takeOver)
 	case Committed:
-		if unlaunched(a) {
-			return Step{Do: Decide, TakeOver: takeOver}
+		if why := r.Interruption(); unlaunched(a) || why != "" {
+			return Step{Do: Decide, TakeOver: takeOver, Reason: why}
 		}
 		return Step{Do: Start, TakeOver: takeOver, Reason: w.Gone}
 	case Running:
 		return r.nextOfPass(w, takeOver)
 	case Evaluated:
-		return Step{Do: Decide}
+		return r.nextOfEvaluated()
+	case Gated:
+		return Step{Do: Decide, Reason: r.Interruption()}
 	case Decided:
 		if a.Decided.Rollback.Required {
 			return r.nextOfRestore(w)
@@ -167,11 +176,27 @@ func (r *Run) nextOfClaim(w World, takeOver bool) Step {
 	return Step{Do: Claim, Commit: w.Tip.ID, TakeOver: takeOver}
 }
 
+// nextOfEvaluated asks the gate where its answer is all that is missing.
+func (r *Run) nextOfEvaluated() Step {
+	if why := r.Interruption(); why != "" {
+		return Step{Do: Decide, Reason: why}
+	}
+	// What cannot be decided is an error of the step that decides.
+	if asks, err := decide.AsksGate(r.Evidence("")); err == nil && asks {
+		return Step{Do: Charge}
+	}
+	return Step{Do: Decide}
+}
+
 // nextOfPass goes on with a pass that was launched, or gives it up as lost.
 func (r *Run) nextOfPass(w World, takeOver bool) Step {
 	a := r.Open
-	switch {
-	case takeOver && (a.Lost >= MaxLostAttempt || r.Retries >= MaxLostRun):
+	switch gone := a.Lost >= MaxLostAttempt || r.Retries >= MaxLostRun; {
+	case takeOver && r.Interruption() != "":
+		return Step{Do: Decide, TakeOver: true, Reason: r.Interruption()}
+	case takeOver && gone && a.Role == RoleFinal:
+		return Step{Do: GiveUp, TakeOver: true, Reason: a.GivenUp(w.Gone)}
+	case takeOver && gone:
 		return Step{Do: Decide, TakeOver: true, Reason: a.GivenUp(w.Gone)}
 	case takeOver:
 		return Step{Do: Retry, TakeOver: true, Reason: w.Gone}
@@ -230,6 +255,8 @@ func (r *Run) nextOfBranch(w World) Step {
 	switch {
 	case w.Tip == nil:
 		return Step{Do: Recreate, Commit: r.Tip}
+	case r.finalDue():
+		return Step{Do: Final}
 	case r.Closing != nil:
 		return r.nextOfClose(w)
 	case r.Stop(w.Now) != "":
@@ -307,6 +334,8 @@ func (r *Run) Stop(now time.Time) string {
 		return fmt.Sprintf("limit reached: %d attempts", limits.Attempts)
 	case limits.Wall > 0 && now.Sub(r.OpenedAt) >= limits.Wall:
 		return fmt.Sprintf("limit reached: %s since the run opened", limits.Wall)
+	case r.Contract.Gate != nil && r.Use().Exhausted():
+		return fmt.Sprintf("budget used up: %d of %d gate queries", r.Use().Used(), r.Contract.Gate.Queries)
 	case limits.Target != nil && r.reached(limits.Target.Value):
 		return fmt.Sprintf("target reached: %s %v", r.Contract.Metric.Name, limits.Target.Value)
 	}

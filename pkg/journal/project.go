@@ -18,7 +18,7 @@ func (r *Run) Evidence(lost string) decide.Evidence {
 		Contract: r.Contract.Contract, Role: a.Role,
 		Commit: a.Candidate, Incumbent: r.Best(), IncumbentTree: standing.Tree,
 		Committed: a.Committed, Evaluation: a.Evaluation,
-		Standing: standing.Measurement, StandingTools: standing.Tools, Lost: lost,
+		Standing: standing.Measurement, StandingTools: standing.Tools, Gate: a.Gate, Lost: lost,
 	}
 }
 
@@ -32,8 +32,11 @@ func (r *Run) Best() string {
 
 // Lasting is how long a lease lasts: the worst case of a pass by contract, and
 // ten minutes. Every arm is built once, and every repetition has its own total
-// for each split and a scorer.
-func Lasting(c *contract.Contract) time.Duration {
+// for each split and a scorer. A pass on validation has its time by contract.
+func Lasting(c *contract.Contract, stage ledger.Stage) time.Duration {
+	if stage == ledger.Validation && c.Gate != nil {
+		return c.Gate.Held() + 10*time.Minute
+	}
 	splits := time.Duration(1)
 	if c.Counterexamples != "" {
 		splits = 2
@@ -52,6 +55,7 @@ func (r *Run) Checkpoint(origin string, chain ledger.Chain) ledger.Checkpoint {
 	c := ledger.Checkpoint{
 		Origin: origin, Lines: len(chain.Events), Head: chain.Head,
 		Contract: r.Sealed.Contract, Results: ledger.ZeroHash,
+		Used: r.Use().Used(), Budget: r.Use().Budget,
 	}
 	if len(r.Entries) > 0 {
 		c.Results = "sha256:" + hex.EncodeToString(r.results.Sum(nil))
@@ -94,7 +98,14 @@ func (r *Run) Entry(ended time.Time, level string) ledger.Entry {
 		Hypothesis: a.Committed.Trailers.Hypothesis, ChangeSummary: a.Committed.Summary,
 		LeakageAudit:    ledger.LeakageAudit{Verdict: a.Committed.Audit.Verdict, Classes: a.Committed.Audit.Classes},
 		Counterexamples: d.Counterexamples, Constraints: d.Constraints, Failure: d.Failure,
-		Level: level, Exceptions: append([]string{}, c.Exceptions...),
+		Level: level, Exceptions: append([]string{}, c.Exceptions...), Queries: r.Use().Used(),
+	}
+	if g := a.Gate; g != nil {
+		answer := string(ledger.Fail)
+		if g.Answer == ledger.Pass {
+			answer = string(ledger.Pass)
+		}
+		e.SplitMetrics.Validation, e.GateSealed = &answer, &g.Sealed
 	}
 	e.DurationSeconds = e.EndedAt.Sub(e.StartedAt).Seconds()
 	if a.RolledBack != nil {

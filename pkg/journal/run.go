@@ -12,7 +12,14 @@
 //	prepared → committed → started → evaluated → decided → (rolled_back) → finalized → published
 //
 // with `retried` in place of started where a pass was lost. An attempt whose
-// audit says no goes from committed to decided at once.
+// audit says no goes from committed to decided at once. One that the gate must
+// answer goes on from evaluated:
+//
+//	evaluated → gate_charged, started → gate_result → decided
+//
+// and the final test of a run that closes stands by itself:
+//
+//	closing → final_charged → final_result → closed
 //
 // A claim is a lease: from the event that carries it to `evaluated` or
 // `decided`, whoever else looks at the run waits, unless the holder is known
@@ -25,6 +32,7 @@ import (
 	"time"
 
 	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/gate"
 	"github.com/research-loop/research-loop/pkg/ledger"
 )
 
@@ -52,15 +60,23 @@ const (
 	Committed
 	Running
 	Evaluated
+	Charged
+	Gated
 	Decided
 	RolledBack
 )
 
-// Attempt is the open attempt.
+// RoleFinal is the role of the final test, which is open like an attempt and
+// is none.
+const RoleFinal ledger.Role = "final"
+
+// Attempt is the open attempt, or the final test.
 type Attempt struct {
 	Iteration int
 	Role      ledger.Role
 	Phase     Phase
+	// Stage is that of the running or latest pass.
+	Stage     ledger.Stage
 	StartedAt time.Time
 	Candidate string
 	Committed ledger.Committed
@@ -68,6 +84,7 @@ type Attempt struct {
 	// Lost counts the passes that were given up.
 	Lost       int
 	Evaluation *ledger.Evaluation
+	Gate       *ledger.GateResult
 	Decided    *ledger.Decided
 	RolledBack *ledger.RolledBack
 }
@@ -82,6 +99,8 @@ type Verdict struct {
 	Commit string
 	// Restore is the commit that brought the incumbent's tree back, "" without one.
 	Restore string
+	// Overfit says that the gate was asked and not passed.
+	Overfit bool
 }
 
 // Judged is one line of a run's history: an entry, or a tip that was no candidate.
@@ -118,6 +137,9 @@ type Run struct {
 	// Retries counts lost passes over the whole run, SetupRetries how often the
 	// baseline's machine lacked something.
 	Retries, SetupRetries int
+	// FinalCharged and Final are the final test, nil until it comes to it.
+	FinalCharged *ledger.FinalCharged
+	Final        *ledger.FinalResult
 	// Unpublished are judged commits whose verdict has not been published.
 	Unpublished []string
 	// History lists what was judged, in its order.
@@ -130,6 +152,8 @@ type Run struct {
 	below      map[string]string        // a commit below a judged tip → the tip
 	rejected   map[string]int           // tree → iteration whose verdict is replayed
 	incumbents map[string]int           // tree of a kept commit → iteration
+	asked      gate.Use                 // of this run alone
+	paused     int                      // protected overlaps after which a person has been asked
 	results    hash.Hash                // over the lines of all entries; nil without one
 }
 
@@ -216,8 +240,13 @@ func (r *Run) apply(e ledger.Event) error {
 		return r.publish(d)
 	case *ledger.Closing:
 		r.Closing = d
+	case *ledger.FinalCharged:
+		return r.chargeFinal(e, d)
 	case *ledger.Halted:
 		r.Halted = d
+		if d.Paused {
+			r.paused = r.asked.Overlaps
+		}
 	case *ledger.Authorised:
 		r.Halted = nil
 	case *ledger.Closed:
@@ -247,6 +276,8 @@ func (r *Run) mayStand(kind ledger.Kind) error {
 		return nil
 	case r.Closing == nil && !r.failed():
 		return fmt.Errorf("the run is not closing")
+	case r.finalDue():
+		return fmt.Errorf("the final test is due")
 	case r.Open != nil && r.Opened != nil:
 		return fmt.Errorf("attempt %d is open", r.Open.Iteration)
 	}
@@ -284,7 +315,7 @@ func (r *Run) supersede(at time.Time, d *ledger.Superseded) error {
 		r.audits[d.Tip] = r.audits[entry.Commit]
 		r.note(Verdict{
 			Status: string(entry.Status), Reason: d.Reason + ": " + entry.Reason,
-			Commit: d.Tip, Restore: d.Restore, Iteration: *d.Of,
+			Commit: d.Tip, Restore: d.Restore, Iteration: *d.Of, Overfit: overfit(entry),
 		}, d.Commits)
 	}
 	r.Tip = d.Tip

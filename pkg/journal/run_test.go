@@ -23,10 +23,20 @@ func terms() *contract.Sealed {
 	}
 }
 
+// gatedTerms is a contract with a gate of so many queries and a final test.
+func gatedTerms(queries int) *contract.Sealed {
+	c := terms()
+	c.Gate = &contract.Gate{Queries: queries, Rule: "non_inferior", Margin: 3, Seconds: time.Second, Cases: "user", Direction: contract.Higher}
+	c.Splits = contract.Splits{Validation: "v", Final: "f"}
+	c.Facts.Splits = []contract.SplitFact{{Name: "validation", Cases: 100}, {Name: "final", Cases: 20}}
+	return c
+}
+
 // clerk writes the events of a run as the supervisor writes them, from what
 // the run says. It holds no rule of its own: what is due is Next's business,
 // what may stand is Apply's.
 type clerk struct {
+	terms  *contract.Sealed
 	run    *journal.Run
 	events []ledger.Event
 	now    time.Time
@@ -34,7 +44,7 @@ type clerk struct {
 
 // newClerk begins a run that is sealed, at commit c0 with tree B.
 func newClerk(c *contract.Sealed) *clerk {
-	k := &clerk{now: start}
+	k := &clerk{terms: c, now: start}
 	k.run, _ = journal.Fold(c, nil)
 	k.must(&ledger.Sealed{Contract: string(c.Digest), Baseline: id(0), Tree: "B", Pinned: id(0), Tool: "test"})
 	return k
@@ -103,11 +113,47 @@ func (k *clerk) committed(commit, tree string, commits ...string) *ledger.Commit
 }
 
 func (k *clerk) started() *ledger.Started {
-	return &ledger.Started{Head: k.head(), Stage: ledger.Development, Repetitions: 1}
+	stage := ledger.Development
+	if a := k.run.Open; a != nil && a.Phase == journal.Charged {
+		stage = ledger.Validation
+	}
+	return &ledger.Started{Head: k.head(), Stage: stage, Repetitions: 1}
+}
+
+// charged charges the next query for the open attempt.
+func (k *clerk) charged(lease string) *ledger.GateCharged {
+	use := k.run.Use()
+	d := &ledger.GateCharged{Head: k.leased(lease, ""), Query: use.Charged + 1, Budget: use.Budget}
+	if a := k.run.Open; a != nil {
+		d.Tree = a.Committed.Tree
+	}
+	return d
+}
+
+// ask takes an attempt that was evaluated through the gate.
+func (k *clerk) ask(lease string, answer ledger.Answer) {
+	k.must(k.charged(lease))
+	k.must(k.started())
+	k.must(k.answered(answer))
+}
+
+func (k *clerk) answered(answer ledger.Answer) *ledger.GateResult {
+	return &ledger.GateResult{Head: k.head(), Query: k.run.Use().Charged, Answer: answer, Sealed: "sealed"}
+}
+
+// finalCharged charges the final test.
+func (k *clerk) finalCharged(lease string) *ledger.FinalCharged {
+	h := k.leased(lease, "")
+	h.Candidate = k.run.Incumbent.Commit
+	return &ledger.FinalCharged{Head: h, Baseline: k.run.Sealed.Baseline}
+}
+
+func (k *clerk) finalResult(answer ledger.Answer) *ledger.FinalResult {
+	return &ledger.FinalResult{Head: k.head(), Answer: answer, P: 1}
 }
 
 func (k *clerk) retried(lease string) *ledger.Retried {
-	return &ledger.Retried{Head: k.leased(lease, "gone"), Stage: ledger.Development, Lost: k.run.Open.Lost + 1, Reason: "gone"}
+	return &ledger.Retried{Head: k.leased(lease, "gone"), Stage: k.run.Open.Stage, Lost: k.run.Open.Lost + 1, Reason: "gone"}
 }
 
 // evaluated measures the candidate.
@@ -143,7 +189,15 @@ func (k *clerk) rolledBack(commit string, swept ...string) *ledger.RolledBack {
 
 func (k *clerk) finalized() *ledger.Finalized {
 	a := k.run.Open
+	var validation *string
+	if a.Gate != nil {
+		validation = ptr("fail")
+		if a.Gate.Answer == ledger.Pass {
+			validation = ptr("pass")
+		}
+	}
 	e := ledger.Entry{
+		SplitMetrics: ledger.SplitMetrics{Validation: validation},
 		Iteration: a.Iteration, Role: a.Role, Commit: a.Candidate, Incumbent: k.incumbent(), Status: a.Decided.Status,
 		Reason: a.Decided.Reason, StartedAt: a.StartedAt, EndedAt: k.now, PrimaryMetric: "accuracy",
 	}
@@ -176,6 +230,14 @@ func (k *clerk) claim(lease, commit, tree string, below ...string) {
 // judge takes a running attempt to its end.
 func (k *clerk) judge(status ledger.Status, restore string, swept ...string) {
 	k.must(k.evaluated())
+	if k.terms.Gate != nil && status == ledger.Keep {
+		k.ask("G"+k.run.Open.Candidate, ledger.Pass)
+	}
+	k.end(status, restore, swept...)
+}
+
+// end takes an attempt that was measured to its end.
+func (k *clerk) end(status ledger.Status, restore string, swept ...string) {
 	k.must(k.decided(status))
 	if restore != "" {
 		k.must(k.rolledBack(restore, swept...))
