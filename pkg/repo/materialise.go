@@ -24,6 +24,12 @@ const written = 1_000_000_000
 // order of a well-formed tree. It refuses, before it writes anything, whatever
 // is no plain file and every path that is hostile, doubled or out of order.
 func (c *Clone) Materialise(entries []Entry, dir string) (Snapshot, error) {
+	return Materialise(entries, c.Blob, dir)
+}
+
+// Materialise is the same with the contents of files from anywhere: blob gives
+// them by the ids that the entries name.
+func Materialise(entries []Entry, blob func(id string) ([]byte, error), dir string) (Snapshot, error) {
 	if err := checkEntries(entries); err != nil {
 		return Snapshot{}, err
 	}
@@ -35,7 +41,7 @@ func (c *Clone) Materialise(entries []Entry, dir string) (Snapshot, error) {
 	var s Snapshot
 	made := map[string]bool{".": true}
 	for _, e := range entries {
-		data, err := c.Blob(e.ID)
+		data, err := blob(e.ID)
 		if err != nil {
 			return Snapshot{}, fmt.Errorf("%q: %w", e.Path, err)
 		}

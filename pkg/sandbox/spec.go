@@ -239,7 +239,7 @@ func (p protected) admit(what, source string, folder bool) (string, error) {
 		return "", refusef(what, err, "name a file or folder that exists")
 	}
 	for _, x := range p {
-		if overlap(x, real) {
+		if overlap(x, real) && !inPrivate(real) {
 			return "", refuse(what, fmt.Sprintf("%s equals, contains or lies in the protected %s", real, x), "show another folder")
 		}
 	}
@@ -257,6 +257,14 @@ func (p protected) admit(what, source string, folder bool) (string, error) {
 		return "", refuse(what, "it is neither a folder nor a plain file that can be shown here", "name a folder")
 	}
 	return real, nil
+}
+
+// tempName begins the name of every temporary folder of ours.
+const tempName = "rl-sandbox-"
+
+// inPrivate says whether a path lies in a folder that Private made.
+func inPrivate(real string) bool {
+	return privateParent != "" && strings.HasPrefix(real, privateParent+"/"+tempName)
 }
 
 func within(x, parent string) bool {

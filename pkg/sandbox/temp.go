@@ -11,12 +11,9 @@ import (
 	"syscall"
 )
 
-// tempName begins the name of every temporary folder of ours; beside each lies
-// a lock file of the same name, held by its supervisor while it lives.
-const (
-	tempName = "rl-sandbox-"
-	lockEnd  = ".lock"
-)
+// lockEnd ends the name of the file beside each temporary folder of ours, which
+// its supervisor holds while it lives.
+const lockEnd = ".lock"
 
 // temp is a fresh private folder that a later supervisor can tell from one
 // whose owner is gone.
