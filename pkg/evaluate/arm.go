@@ -32,8 +32,8 @@ const (
 // arm is an Arm that was built.
 type arm struct {
 	Arm
-	tree   *watch
-	built  state // what the build left in the generated paths
+	tree   *watch // nil where only its outputs are at hand
+	built  state  // what the build left in the generated paths
 	failed bool
 }
 
@@ -43,7 +43,10 @@ type state map[string]*watch
 
 // watches is everything of the arm that must stay as it is.
 func (a *arm) watches() []*watch {
-	out := []*watch{a.tree}
+	var out []*watch
+	if a.tree != nil {
+		out = append(out, a.tree)
+	}
 	return slices.AppendSeq(out, maps.Values(a.built))
 }
 

@@ -58,6 +58,18 @@ type Outcome struct {
 // fails, which is then its last. An error is a failure of the machine and
 // leaves nothing to judge; *MissingTool is one.
 func Run(ctx context.Context, l Launcher, job Job) (*Outcome, error) {
+	p, err := begin(ctx, l, job)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.run(ctx); err != nil {
+		return nil, err
+	}
+	return &Outcome{Evaluation: p.evaluation, Logs: p.logs}, nil
+}
+
+// begin checks a job and finds its tools.
+func begin(ctx context.Context, l Launcher, job Job) (*pass, error) {
 	if err := job.validate(); err != nil {
 		return nil, err
 	}
@@ -65,15 +77,19 @@ func Run(ctx context.Context, l Launcher, job Job) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pass{job: job, launcher: l, shop: workshop(job.Work), redactor: NewRedactor(job.Contract.Redact, job.Secrets)}
-	p.evaluation = ledger.Evaluation{
-		Stage: job.Stage, Tools: tools,
-		Launches: []ledger.Launch{}, Measurements: []ledger.Measurement{}, Violations: []string{},
+	p := newPass(l, job)
+	p.evaluation.Tools = tools
+	return p, nil
+}
+
+func newPass(l Launcher, job Job) *pass {
+	return &pass{
+		job: job, launcher: l, shop: workshop(job.Work), redactor: NewRedactor(job.Contract.Redact, job.Secrets),
+		evaluation: ledger.Evaluation{
+			Stage: job.Stage, Tools: map[string]string{},
+			Launches: []ledger.Launch{}, Measurements: []ledger.Measurement{}, Violations: []string{},
+		},
 	}
-	if err := p.run(ctx); err != nil {
-		return nil, err
-	}
-	return &Outcome{Evaluation: p.evaluation, Logs: p.logs}, nil
 }
 
 // pass is one Run under way.
@@ -95,13 +111,12 @@ func (p *pass) run(ctx context.Context) error {
 	if err := p.prepare(); err != nil {
 		return err
 	}
-	var arms []*arm
-	for _, a := range p.job.Arms {
-		built, err := p.build(ctx, a)
-		if err != nil {
-			return fmt.Errorf("arm %s: %w", a.Name, err)
-		}
-		arms = append(arms, built)
+	if err := p.prepareScoring(); err != nil {
+		return err
+	}
+	arms, err := p.buildAll(ctx)
+	if err != nil {
+		return err
 	}
 	for repetition := range p.job.Repetitions {
 		for i := range arms {
@@ -117,7 +132,19 @@ func (p *pass) run(ctx context.Context) error {
 	return p.lastCheck(arms)
 }
 
-// prepare writes the splits and starts to watch the harness.
+func (p *pass) buildAll(ctx context.Context) ([]*arm, error) {
+	var arms []*arm
+	for _, a := range p.job.Arms {
+		built, err := p.build(ctx, a)
+		if err != nil {
+			return nil, fmt.Errorf("arm %s: %w", a.Name, err)
+		}
+		arms = append(arms, built)
+	}
+	return arms, nil
+}
+
+// prepare writes the splits' inputs and starts to watch the harness.
 func (p *pass) prepare() (err error) {
 	p.harness = expect("harness", p.job.Harness, p.job.HarnessSnapshot)
 	if p.development, err = p.shop.layOut(p.job.Split); err != nil {
@@ -128,7 +155,7 @@ func (p *pass) prepare() (err error) {
 			return err
 		}
 	}
-	return p.prepareScoring()
+	return nil
 }
 
 // repeat measures an arm once more, unless it has failed or the state is
@@ -179,8 +206,6 @@ func (j *Job) validate() error {
 	switch {
 	case j.Contract == nil || j.Contract.Contract == nil || j.Check == nil:
 		return errors.New("job: contract and its check are needed")
-	case j.Split == nil || len(j.Split.Cases) == 0:
-		return errors.New("job: the split has no case")
 	case len(j.Arms) == 0 || j.Repetitions < 1:
 		return errors.New("job: at least one arm and one repetition are needed")
 	case j.FillCache && (j.Cache == "" || len(j.Arms) != 1):
@@ -188,6 +213,15 @@ func (j *Job) validate() error {
 	}
 	if mode := j.Contract.Candidate.Mode; mode != contract.ModeBatch && mode != contract.ModeCase {
 		return fmt.Errorf("job: candidate mode %q cannot be launched", mode)
+	}
+	return errors.Join(j.validateSplits(), j.validateArms(), j.validateWork())
+}
+
+// validateSplits refuses a split without cases, and cases that no file can be
+// named after.
+func (j *Job) validateSplits() error {
+	if j.Split == nil || len(j.Split.Cases) == 0 {
+		return errors.New("job: the split has no case")
 	}
 	for _, s := range []*contract.Split{j.Split, j.Counterexamples} {
 		if s == nil {
@@ -197,7 +231,7 @@ func (j *Job) validate() error {
 			return fmt.Errorf("job: %w", err)
 		}
 	}
-	return errors.Join(j.validateArms(), j.validateWork())
+	return nil
 }
 
 // validateArms refuses arms that could be told apart by where they stand.

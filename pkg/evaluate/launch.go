@@ -66,7 +66,7 @@ func environment(c *contract.Contract, defaults, ours map[string]string) []strin
 // launch checks the state, launches, checks again, and records all of it. The
 // Failure is the state's; what the launch itself did is for the caller.
 func (p *pass) launch(ctx context.Context, a *arm, l launch) (sandbox.Result, *ledger.Failure, error) {
-	first := a.tree.quick == ""
+	first := a.tree == nil || a.tree.quick == ""
 	before, wrong, err := p.stateCheck(first, p.watched(a, l.state)...)
 	if err != nil {
 		return sandbox.Result{}, nil, err
