@@ -29,6 +29,7 @@ const (
 	exitDecision    = 6
 	exitPending     = 8
 	exitDiscard     = 10
+	exitOverfit     = 11
 	exitInvalid     = 12
 	exitCrash       = 13
 	exitTimeout     = 14
@@ -137,8 +138,15 @@ func classifyMachine(err error) (int, string) {
 		lost      *repo.LostRace
 		breach    *verify.BreachError
 		unknown   *verify.UnknownError
+		blurred   *supervisor.BlurredError
 	)
 	switch {
+	case errors.As(err, &blurred) && blurred.Integrity:
+		return exitIntegrity, "evaluation integrity cannot be guaranteed: look for the process or mount that was left, then run again"
+	case errors.As(err, &blurred):
+		return exitOperational, blurred.Fix
+	case errors.As(err, &halted) && halted.Paused:
+		return exitDecision, "decide whether the gate is still a secret, then: research-loop reconcile " + halted.Tag + " --authorise '<reason>', or start another tag with other cases"
 	case errors.As(err, &halted):
 		return exitIntegrity, "look at it, then: research-loop reconcile " + halted.Tag + " --authorise '<reason>'"
 	case errors.As(err, &unknown):

@@ -23,17 +23,40 @@ func keysFlag(cmd *cobra.Command) {
 	cmd.Flags().String("keys", "", "the file with the judge's keys, in place of the variable "+judgeKeys)
 }
 
-// signer gives the signing key of a contract that has keys, nil for one that
-// has none: then no secret is looked at. A key that is missing or not the
-// contract's is a *supervisor.KeyError, which never shows it.
-func (e *Env) signer(cmd *cobra.Command, c *contract.Contract) (*ledger.Signer, error) {
+// keys are what the judge of a run holds; none in a run without keys.
+type keys struct {
+	signer  *ledger.Signer
+	judge   *vault.Judge
+	secrets []string // their text, which must stand in no record
+}
+
+// keys gives the keys of a contract that has some; for one that has none no
+// secret is looked at. A key that is missing or not the contract's is a
+// *supervisor.KeyError, which never shows it.
+func (e *Env) keys(cmd *cobra.Command, c *contract.Contract) (keys, error) {
 	if c.Keys == nil {
-		return nil, nil
+		return keys{}, nil
 	}
 	text, place, err := e.secret(cmd)
 	if err != nil {
-		return nil, err
+		return keys{}, err
 	}
+	var k keys
+	judge, err := e.judge(text, place)
+	if err == nil {
+		k.judge = judge
+		k.signer, err = signerOf(judge, c, place)
+	}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); len(line) > 8 {
+			k.secrets = append(k.secrets, line)
+		}
+	}
+	return k, err
+}
+
+// judge reads the judge's keys.
+func (e *Env) judge(text, place string) (*vault.Judge, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, &supervisor.KeyError{Missing: true, Why: "the contract has keys, and there are none in " + place}
 	}
@@ -41,6 +64,12 @@ func (e *Env) signer(cmd *cobra.Command, c *contract.Contract) (*ledger.Signer, 
 	if err != nil {
 		return nil, &supervisor.KeyError{Why: place + ": " + err.Error()}
 	}
+	return &judge, nil
+}
+
+// signerOf gives the signing key, if it and the judge's identity are those of
+// the contract.
+func signerOf(judge *vault.Judge, c *contract.Contract, place string) (*ledger.Signer, error) {
 	verifier, err := ledger.ParseVerifier(c.Keys.Verifier)
 	if err != nil {
 		return nil, err

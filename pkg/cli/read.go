@@ -127,7 +127,7 @@ func waitCommand(env *Env) *cobra.Command {
 		Short: "Wait for the verdict of a commit; the exit code is the verdict",
 		Long: `Wait for the verdict of a commit: HEAD of this repository if none is named, the
 run branch's tip outside of one. Exit codes: 0 keep, 10 discard or superseded,
-12 invalid, 13 crash, 14 timeout, 3 halted, 5 run closed, 8 not judged yet.`,
+11 discard as overfit (the gate), 12 invalid, 13 crash, 14 timeout, 3 halted, 5 run closed, 8 not judged yet.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error { return env.wait(cmd, args) }),
 	}
@@ -214,7 +214,7 @@ func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (
 	case ok:
 		return true, s.env.answer(cmd, commit, v, run.Audit(commit))
 	case run.Halted != nil:
-		return true, &supervisor.HaltedError{Tag: run.Tag, Reason: run.Halted.Reason}
+		return true, &supervisor.HaltedError{Tag: run.Tag, Reason: run.Halted.Reason, Paused: run.Halted.Paused}
 	case run.Closed != nil:
 		return true, &verdictError{exitStopped, "run closed: " + report.Line(run.Closed.Reason), "research-loop start ANOTHER-TAG"}
 	}
@@ -223,6 +223,9 @@ func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (
 
 func (e *Env) answer(cmd *cobra.Command, commit string, v journal.Verdict, found *ledger.Audit) error {
 	code := verdictExit(v.Status)
+	if v.Overfit {
+		code = exitOverfit
+	}
 	if wantsJSON(cmd) {
 		if err := e.json("wait", map[string]any{
 			"commit": commit, "judged_commit": v.Commit, "verdict": v.Status, "reason": v.Reason,

@@ -19,8 +19,11 @@ import (
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/report"
+	"github.com/research-loop/research-loop/pkg/setup"
 	"github.com/research-loop/research-loop/pkg/supervisor"
+	"github.com/research-loop/research-loop/pkg/vault"
 )
 
 func startCommand(env *Env) *cobra.Command {
@@ -59,7 +62,7 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 	}
 	defer s.close()
 	worktree, _ := cmd.Flags().GetString("worktree")
-	plan, err := s.plan(cmd.Context(), tag, worktree == "")
+	plan, err := s.plan(cmd, tag, worktree == "", s.opening(cmd))
 	if err != nil {
 		return err
 	}
@@ -68,7 +71,7 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 		return err
 	}
 	defer box.Close()
-	if s.signer, err = e.signer(cmd, plan.Contract); err != nil {
+	if s.keys, err = e.keys(cmd, plan.Contract); err != nil {
 		return err
 	}
 	sup := s.supervisor(tag, box)
@@ -85,8 +88,28 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 	return s.opened(cmd, sup, step, worktree)
 }
 
+// opening is how start opens the sealed splits, and where it looks for their
+// cases: in all that the remote's default branch holds.
+func (s *session) opening(cmd *cobra.Command) *supervisor.Opening {
+	return &supervisor.Opening{
+		Judge: func(c *contract.Contract) (*vault.Judge, error) {
+			k, err := s.env.keys(cmd, c)
+			return k.judge, err
+		},
+		Search: func(c *contract.Contract, commit, split string, cases []vault.Case) error {
+			s.env.say("looking for %s cases in the tree and its history", split)
+			work, err := repo.OpenWork(cmd.Context(), s.path)
+			if err != nil {
+				return err
+			}
+			return setup.Repository{Work: work, Commit: commit, Contract: c}.Search(split, cases)
+		},
+	}
+}
+
 // plan reads the draft and checks the person's repository.
-func (s *session) plan(ctx context.Context, tag contract.Tag, clean bool) (*supervisor.Plan, error) {
+func (s *session) plan(cmd *cobra.Command, tag contract.Tag, clean bool, o *supervisor.Opening) (*supervisor.Plan, error) {
+	ctx := cmd.Context()
 	if len(s.clone.Branches()) == 0 {
 		return nil, &supervisor.RefusedError{What: s.remote, Why: "there is no commit: a run needs a baseline", Fix: "commit the project and push it"}
 	}
@@ -94,7 +117,7 @@ func (s *session) plan(ctx context.Context, tag contract.Tag, clean bool) (*supe
 	if err != nil {
 		return nil, err
 	}
-	plan, err := supervisor.NewPlan(s.clone, branch, tag, level, Version())
+	plan, err := supervisor.NewPlan(ctx, s.clone, branch, tag, level, Version(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +148,9 @@ func (e *Env) confirm(ctx context.Context, p *supervisor.Plan, given string) (su
 	e.say("baseline   %s", p.Facts.Baseline)
 	for _, split := range p.Facts.Splits {
 		e.say("%-10s %d cases", split.Name, split.Cases)
+	}
+	for _, line := range report.GateOf(p.Contract, p.Facts) {
+		e.say("gate       %s", line)
 	}
 	e.say("frozen     %d files; writable: %s", len(p.Facts.Frozen), strings.Join(p.Contract.Scope.Writable, ", "))
 	e.say("digest     %s", p.Digest)
@@ -222,7 +248,7 @@ func (e *Env) rehearse(cmd *cobra.Command) error {
 		return err
 	}
 	defer s.close()
-	plan, err := s.plan(cmd.Context(), "rehearsal", false)
+	plan, err := s.plan(cmd, "rehearsal", false, nil)
 	if err != nil {
 		return err
 	}
@@ -317,7 +343,8 @@ func closeCommand(env *Env) *cobra.Command {
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			return env.supervise(cmd, args, func(s *session, sup *supervisor.Supervisor) error {
 				reason, _ := cmd.Flags().GetString("reason")
-				if err := sup.RequestClose(cmd.Context(), reason, actor()); err != nil {
+				interrupt, _ := cmd.Flags().GetBool("interrupt")
+				if err := sup.RequestClose(cmd.Context(), reason, actor(), interrupt); err != nil {
 					return err
 				}
 				step, err := env.reconcile(cmd, sup)
@@ -332,6 +359,7 @@ func closeCommand(env *Env) *cobra.Command {
 	remoteFlag(cmd)
 	keysFlag(cmd)
 	cmd.Flags().String("reason", "closed by the maintainer", "why; it is recorded")
+	cmd.Flags().Bool("interrupt", false, "end the open attempt with its running pass, undecided")
 	return cmd
 }
 
@@ -365,7 +393,7 @@ func (e *Env) supervise(cmd *cobra.Command, args []string, do func(*session, *su
 	if err != nil {
 		return err
 	}
-	if s.signer, err = e.signer(cmd, run.Contract.Contract); err != nil {
+	if s.keys, err = e.keys(cmd, run.Contract.Contract); err != nil {
 		return err
 	}
 	box, err := s.confine()
@@ -394,6 +422,12 @@ func (e *Env) talker() func(journal.Step, *journal.Run) {
 		switch step.Do {
 		case journal.Claim:
 			e.say("attempt %d: %.12s", run.Iteration+1, step.Commit)
+		case journal.Charge:
+			use := run.Use()
+			use.Charged++
+			e.say("  asking the gate: %s", report.Informed(run.Contract.Contract, run.Cases(ledger.Validation), use))
+		case journal.Final:
+			e.say("final test: %.12s against the baseline", run.Incumbent.Commit)
 		case journal.Execute:
 			e.say("  evaluating in the sandbox")
 		case journal.Retry:

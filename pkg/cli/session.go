@@ -14,7 +14,6 @@ import (
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
-	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/sandbox"
 	"github.com/research-loop/research-loop/pkg/supervisor"
@@ -31,7 +30,8 @@ type session struct {
 	home   string     // what this tool keeps for this remote
 	clone  *repo.Clone
 	trunk  string         // the default branch, "" until it was asked for
-	signer *ledger.Signer // nil where no key was given
+	keys   keys
+	path   string // of the clone
 }
 
 // remoteFlag adds --remote to a command.
@@ -69,7 +69,8 @@ const maxClones = 16
 // to one process, and a reader need not wait for a supervisor.
 func (s *session) openClone(ctx context.Context) (*repo.Clone, error) {
 	for i := 0; ; i++ {
-		clone, err := repo.OpenClone(ctx, filepath.Join(s.home, fmt.Sprintf("clone-%d.git", i)), s.remote)
+		s.path = filepath.Join(s.home, fmt.Sprintf("clone-%d.git", i))
+		clone, err := repo.OpenClone(ctx, s.path, s.remote)
 		var busy *repo.BusyError
 		if errors.As(err, &busy) && i < maxClones-1 {
 			continue
@@ -198,7 +199,7 @@ func (s *session) supervisor(tag contract.Tag, box *sandbox.Sandbox) *supervisor
 	sup := &supervisor.Supervisor{
 		Clone: s.clone, Tag: tag, Folder: s.folder(tag),
 		Holder: supervisor.ThisProcess(), Alive: supervisor.Alive, Now: s.env.Now,
-		Level: level, Signer: s.signer, Trunk: s.trunk, Seen: seen,
+		Level: level, Signer: s.keys.signer, Judge: s.keys.judge, Secrets: s.keys.secrets, Trunk: s.trunk, Seen: seen,
 	}
 	if box != nil {
 		sup.Launcher, sup.Probe = box, supervisor.ProbeOf(box)

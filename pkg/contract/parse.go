@@ -96,15 +96,15 @@ func (r *reader) newer(y *yaml.Node) bool {
 // left zero.
 func (n *node) contract() *Contract {
 	return &Contract{
-		Goal:            n.get("goal").string(),
-		Population:      n.get("population").string(),
-		Specification:   n.get("specification").string(),
-		Keys:            n.get("keys").keys(),
-		Baseline:        n.get("baseline").string(),
-		Harness:         Harness{Paths: n.get("harness", "paths").strings(), Source: n.get("harness", "source").string()},
-		Scope:           n.get("scope").scope(),
-		Candidate:       n.get("candidate").candidate(),
-		Evaluation:      n.get("evaluation").evaluation(),
+		Goal:          n.get("goal").string(),
+		Population:    n.get("population").string(),
+		Specification: n.get("specification").string(),
+		Keys:          n.get("keys").keys(),
+		Baseline:      n.get("baseline").string(),
+		Harness:       Harness{Paths: n.get("harness", "paths").strings(), Source: n.get("harness", "source").string()},
+		Scope:         n.get("scope").scope(),
+		Candidate:     n.get("candidate").candidate(),
+		Evaluation:    n.get("evaluation").evaluation(),
 		Splits: Splits{
 			Development: n.get("splits", "development").string(),
 			Validation:  n.get("splits", "validation").string(), Final: n.get("splits", "final").string(),

@@ -182,7 +182,7 @@ func (d *demo) start(ctx context.Context, clone *repo.Clone) error {
 	if err := clone.Fetch(ctx); err != nil {
 		return err
 	}
-	plan, err := supervisor.NewPlan(clone, "main", tag, "local", d.Tool)
+	plan, err := supervisor.NewPlan(ctx, clone, "main", tag, "local", d.Tool, nil)
 	if err != nil {
 		return err
 	}

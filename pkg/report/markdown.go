@@ -91,7 +91,8 @@ func facts(r *journal.Run) [][2]string {
 	if len(c.Exceptions) > 0 {
 		out = append(out, [2]string{"exceptions", strings.Join(c.Exceptions, ", ")})
 	}
-	return append(out, [2]string{"remaining uncertainty", "no sealed gate and no final test: the gain is shown on cases that the author could see"})
+	out = append(out, sealedFacts(r)...)
+	return append(out, [2]string{"remaining uncertainty", uncertainty(r)})
 }
 
 // signatures says who vouches for the records.
@@ -116,6 +117,9 @@ func lists(r *journal.Run) []list {
 		if e.Status == ledger.Keep && e.Hypothesis != "" {
 			accepted.items = append(accepted.items, fmt.Sprintf("attempt %d: %s", e.Iteration, e.Hypothesis))
 		}
+		if overfit(e) {
+			classes["overfit"]++
+		}
 		if e.Status == ledger.Invalid {
 			for _, class := range e.LeakageAudit.Classes {
 				classes[class]++
@@ -133,6 +137,11 @@ func lists(r *journal.Run) []list {
 		}
 	}
 	return out
+}
+
+// overfit says that only the gate rejected a candidate.
+func overfit(e ledger.Entry) bool {
+	return e.Status == ledger.Discard && e.SplitMetrics.Validation != nil
 }
 
 // Escape makes text safe inside a line or a table cell of GitHub Markdown: no

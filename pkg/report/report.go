@@ -20,15 +20,6 @@ import (
 	"github.com/research-loop/research-loop/pkg/ledger"
 )
 
-// Claim is the strongest sentence that the records support. There is no gate
-// and no final test yet, so there is one sentence.
-func Claim(r *journal.Run) string {
-	if len(r.Candidates()) == 0 || r.Incumbent.Iteration == 0 {
-		return "no improvement: nothing was kept"
-	}
-	return "visible-harness score improved (population: " + Line(r.Contract.Population) + ")"
-}
-
 // Status writes at most 15 lines; the last one is the one next action.
 func Status(w io.Writer, r *journal.Run, step journal.Step, color bool) {
 	p := palette(color)
@@ -47,6 +38,12 @@ func Status(w io.Writer, r *journal.Run, step journal.Step, color bool) {
 		e := r.Entries[n]
 		fmt.Fprintf(w, "latest     attempt %d, %.12s: %s, %s\n", e.Iteration, e.Commit, p.status(string(e.Status)), cut(Line(e.Reason), 100))
 	}
+	if r.Contract.Gate != nil {
+		fmt.Fprintf(w, "gate       %s\n", cut(Informed(r.Contract.Contract, r.Cases(ledger.Validation), r.Use()), 160))
+	}
+	if r.Final != nil {
+		fmt.Fprintf(w, "final      %s: %s\n", r.Final.Answer, cut(Line(r.Final.Reason), 120))
+	}
 	fmt.Fprintf(w, "claim      %s\n", cut(Claim(r), 160))
 	fmt.Fprintf(w, "next       %s\n", next(r, step))
 }
@@ -64,6 +61,8 @@ func phase(r *journal.Run) string {
 	switch {
 	case r.Closed != nil:
 		return "closed: " + cut(Line(r.Closed.Reason), 120)
+	case r.Halted != nil && r.Halted.Paused:
+		return "paused: " + cut(Line(r.Halted.Reason), 120)
 	case r.Halted != nil:
 		return "halted: " + cut(Line(r.Halted.Reason), 120)
 	case r.Closing != nil:

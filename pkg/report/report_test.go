@@ -232,15 +232,22 @@ func TestStatus(t *testing.T) {
 
 func TestClaim(t *testing.T) {
 	r := run()
-	if got := report.Claim(r); got != "visible-harness score improved (population: Single lower-case words.)" {
+	if got := report.Claim(r); !strings.HasPrefix(got, "visible-harness score improved; population: Single lower-case words (level local;") {
 		t.Error(got)
 	}
-	r.Incumbent.Iteration = 0
-	if got := report.Claim(r); got != "no improvement: nothing was kept" {
+	r.Contract.Exceptions = nil
+	r.Contract.Gate = &contract.Gate{Queries: 16, Rule: "non_inferior", Margin: 5, Cases: "user", Direction: contract.Higher}
+	r.Contract.Facts.Splits = []contract.SplitFact{{Name: "validation", Cases: 100, Asked: 3}}
+	if got := report.Claim(r); !strings.HasPrefix(got, "visible-harness score improved;") || !strings.Contains(got, "3 of 16 gate queries used") ||
+		!strings.Contains(got, "hand-written gate: not a sample") {
+		t.Error(got)
+	}
+	r.Final = &ledger.FinalResult{Answer: ledger.Fail, P: 0.3}
+	if got := report.Claim(r); !strings.HasPrefix(got, "final test failed: general improvement not demonstrated;") {
 		t.Error(got)
 	}
 	r.Entries = nil
-	if got := report.Claim(r); got != "no improvement: nothing was kept" {
+	if got := report.Claim(r); !strings.HasPrefix(got, "no improvement: no candidate was kept;") {
 		t.Error(got)
 	}
 }

@@ -158,6 +158,27 @@ func (r Repository) search(cases []vault.Case) ([]Overlap, Looked, error) {
 	return append(out, newOverlap("the tree", &tree.Overlap, plainPlace), newOverlap("the history", &history.Overlap, plainPlace)), looked, err
 }
 
+// Search refuses a sealed split of which the repository holds a case in the
+// open, with an *OverlapError that quotes none.
+func (r Repository) Search(split string, cases []vault.Case) error {
+	found, looked, err := r.search(cases)
+	if err != nil {
+		return err
+	}
+	e := &OverlapError{Split: split, Cases: len(cases), Looked: looked}
+	left := cases
+	for _, f := range found {
+		if f.Alike > 0 {
+			e.Overlaps = append(e.Overlaps, f)
+			left = f.found.Drop(left)
+		}
+	}
+	if e.Shared = len(cases) - len(left); e.Shared > 0 {
+		return e
+	}
+	return nil
+}
+
 // plainPlace is the file and the line of a place.
 func plainPlace(p vault.Place) string { return escaped(p.File) + fmt.Sprintf(":%d", p.Line) }
 

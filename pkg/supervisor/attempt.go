@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -25,15 +26,16 @@ func (s *Supervisor) head() ledger.Head {
 // incumbent is what a candidate is compared with; the baseline is its own.
 func (s *Supervisor) incumbent() string { return s.Run.Best() }
 
-// leased gives a head with a new claim, over the lease in force if there is one.
-func (s *Supervisor) leased(why string) ledger.Head {
+// leased gives a head with a new claim for a pass of the given stage, over the
+// lease in force if there is one.
+func (s *Supervisor) leased(why string, stage ledger.Stage) ledger.Head {
 	h := s.head()
 	id := token()
 	if s.leases == nil {
 		s.leases = map[string]bool{}
 	}
 	s.leases[id] = true
-	h.Claim = &ledger.Claim{Holder: s.Holder, Deadline: s.deadline(), TookOver: h.Lease, Why: why}
+	h.Claim = &ledger.Claim{Holder: s.Holder, Deadline: s.deadline(stage), TookOver: h.Lease, Why: why}
 	if h.Lease == "" {
 		h.Claim.Why = ""
 	}
@@ -42,15 +44,15 @@ func (s *Supervisor) leased(why string) ledger.Head {
 }
 
 // deadline is when a lease that is claimed now ends.
-func (s *Supervisor) deadline() time.Time {
-	return s.Now().UTC().Add(journal.Lasting(s.Run.Contract.Contract)).Truncate(time.Second)
+func (s *Supervisor) deadline(stage ledger.Stage) time.Time {
+	return s.Now().UTC().Add(journal.Lasting(s.Run.Contract.Contract, stage)).Truncate(time.Second)
 }
 
 // claim opens an attempt for a commit and records what the audit says of it.
 // A claim that was cut off before that is finished under a new lease.
 func (s *Supervisor) claim(step journal.Step) error {
 	if s.Run.Open == nil {
-		if err := s.hold(&ledger.Prepared{Head: s.leased("")}); err != nil {
+		if err := s.hold(&ledger.Prepared{Head: s.leased("", ledger.Development)}); err != nil {
 			return err
 		}
 	}
@@ -60,7 +62,7 @@ func (s *Supervisor) claim(step journal.Step) error {
 	}
 	found.Head = s.head()
 	if step.TakeOver {
-		found.Head = s.leased(s.world.Gone)
+		found.Head = s.leased(s.world.Gone, ledger.Development)
 	}
 	found.Candidate = step.Commit
 	return s.hold(found)
@@ -70,7 +72,7 @@ func (s *Supervisor) claim(step journal.Step) error {
 func (s *Supervisor) start(step journal.Step) error {
 	head := s.head()
 	if step.TakeOver {
-		head = s.leased(step.Reason)
+		head = s.leased(step.Reason, ledger.Development)
 	}
 	return s.hold(&ledger.Started{Head: head, Stage: ledger.Development, Repetitions: s.repetitions()})
 }
@@ -85,12 +87,19 @@ func (s *Supervisor) repetitions() int {
 
 // retry claims a lost pass again.
 func (s *Supervisor) retry(step journal.Step) error {
-	lost := s.Run.Open.Lost + 1
-	return s.hold(&ledger.Retried{Head: s.leased(step.Reason), Stage: ledger.Development, Lost: lost, Reason: step.Reason})
+	lost, stage := s.Run.Open.Lost+1, s.Run.Open.Stage
+	return s.hold(&ledger.Retried{Head: s.leased(step.Reason, stage), Stage: stage, Lost: lost, Reason: step.Reason})
 }
 
-// record appends what execute found.
-func (s *Supervisor) record() error {
+// record appends what execute found: of sealed cases, what the judge makes of
+// it.
+func (s *Supervisor) record(ctx context.Context) error {
+	switch s.Run.Open.Stage {
+	case ledger.Validation:
+		return s.answerQuery(ctx)
+	case ledger.Final:
+		return s.answerFinal(ctx)
+	}
 	logs, err := s.keepLogs()
 	if err != nil {
 		return err
@@ -102,7 +111,7 @@ func (s *Supervisor) record() error {
 func (s *Supervisor) decide(step journal.Step) error {
 	head := s.head()
 	if step.TakeOver {
-		head = s.leased(s.world.Gone)
+		head = s.leased(s.world.Gone, s.Run.Claiming(nil))
 	}
 	d, err := decide.Decide(s.Run.Evidence(step.Reason))
 	if err != nil {

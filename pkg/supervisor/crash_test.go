@@ -59,7 +59,7 @@ func scenarios() []scenario {
 		name: "close with an unjudged commit", want: journal.Superseded,
 		prepare: func(w *world) string { return w.candidate("late", candidates["keep"]) },
 		run: func(_ *world, s *supervisor.Supervisor) error {
-			if err := s.RequestClose(context.Background(), "enough", "ada"); err != nil {
+			if err := s.RequestClose(context.Background(), "enough", "ada", false); err != nil {
 				return err
 			}
 			_, err := s.Reconcile(context.Background())

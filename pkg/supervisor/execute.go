@@ -7,14 +7,28 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/evaluate"
 	"github.com/research-loop/research-loop/pkg/ledger"
-	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/sandbox"
+	"github.com/research-loop/research-loop/pkg/vault"
 )
+
+// Outcome is what the execution of a bundle found.
+type Outcome struct {
+	Tag       string       `json:"tag"`
+	Iteration int          `json:"iteration"`
+	Stage     ledger.Stage `json:"stage"`
+	Lease     string       `json:"lease"`
+	// Missing are the required tools that the machine lacks; then there is
+	// nothing else.
+	Missing    []string          `json:"missing_tools"`
+	Evaluation ledger.Evaluation `json:"evaluation"`
+	Logs       []evaluate.Log    `json:"logs"`
+	// Outputs are what the arms of a pass on sealed cases left, by case.
+	Outputs map[ledger.Arm]map[string][]byte `json:"outputs"`
+}
 
 // execute launches the pass that this process has claimed. The claim is durable
 // before anything is launched. At the lease's deadline what runs is killed.
@@ -27,25 +41,21 @@ func (s *Supervisor) execute(ctx context.Context) error {
 		return broken
 	}
 	s.fresh = false // a pass takes its time
-	ctx, cancel := context.WithDeadline(ctx, s.Run.Open.Lease.Deadline)
-	defer cancel()
-	pass := s.pass()
-	job, clean, err := pass.job(ctx, s.Run.Open.Candidate, s.incumbentArm(ctx))
+	b, err := s.bundle()
 	if err != nil {
 		return err
 	}
-	defer clean()
-	job.Iteration, job.Repetitions = s.Run.Open.Iteration, s.repetitions()
-	job.FillCache = s.Run.Open.Role == ledger.RoleBaseline
-	outcome, err := evaluate.Run(ctx, s.Launcher, job)
-	var missing *evaluate.MissingTool
-	switch {
-	case errors.As(err, &missing) && s.Run.Open.Role == ledger.RoleBaseline:
-		return s.setupRetried(missing)
-	case err != nil:
+	out, err := s.executor().Execute(ctx, b)
+	if err != nil {
 		return fmt.Errorf("attempt %d: %w", s.Run.Open.Iteration, err)
 	}
-	s.outcome, s.under = outcome, s.Run.Open.Lease.ID
+	if missing := (&evaluate.MissingTool{Names: out.Missing}); len(out.Missing) > 0 {
+		if s.Run.Open.Role == ledger.RoleBaseline {
+			return s.setupRetried(missing)
+		}
+		return fmt.Errorf("attempt %d: %w", s.Run.Open.Iteration, missing)
+	}
+	s.outcome, s.under = out, b.Lease
 	return nil
 }
 
@@ -59,152 +69,234 @@ func (s *Supervisor) setupRetried(missing error) error {
 	return s.hold(&ledger.Closing{Reason: "setup failed: " + missing.Error(), By: "supervisor"})
 }
 
-// incumbentArm gives the incumbent's commit where it must be measured beside
-// the candidate: the tools are not those of its record.
-func (s *Supervisor) incumbentArm(ctx context.Context) string {
-	if s.Run.Open.Role == ledger.RoleBaseline {
-		return ""
+func (s *Supervisor) executor() Executor {
+	x := Executor{Launcher: s.Launcher, Folder: s.Folder, Secrets: s.Secrets}
+	if s.Judge != nil {
+		x.Key = &s.Judge.Identity
 	}
-	tools, err := evaluate.Tools(ctx, s.Launcher, s.Run.Contract.Contract)
-	if err == nil && maps.Equal(tools, s.Run.Incumbent.Tools) {
-		return ""
+	return x
+}
+
+func (s *Supervisor) packer() packer {
+	return packer{objects: s.Clone, contract: s.Run.Contract, text: s.base["contract.md"]}
+}
+
+// bundle gathers what the running pass is executed from.
+func (s *Supervisor) bundle() (*Bundle, error) {
+	a := s.Run.Open
+	arms := []evaluate.Arm{{Name: ledger.Candidate, Commit: a.Candidate}}
+	switch {
+	case a.Stage == ledger.Final:
+		arms = append([]evaluate.Arm{{Name: ledger.Incumbent, Commit: s.Run.Sealed.Baseline}}, arms...)
+	case a.Stage == ledger.Development && a.Role == ledger.RoleCandidate:
+		arms = append([]evaluate.Arm{{Name: ledger.Incumbent, Commit: s.Run.Incumbent.Commit}}, arms...)
 	}
-	return s.Run.Incumbent.Commit
+	b, err := s.packer().pack(a.Stage, arms...)
+	if err != nil {
+		return nil, err
+	}
+	b.Iteration, b.Lease, b.Deadline = a.Iteration, a.Lease.ID, a.Lease.Deadline
+	b.Baseline = a.Role == ledger.RoleBaseline
+	if a.Stage == ledger.Development {
+		b.Repetitions = s.repetitions()
+		b.Standing = s.Run.Incumbent.Tools
+	}
+	return b, nil
 }
 
-func (s *Supervisor) pass() pass {
-	return pass{clone: s.Clone, contract: s.Run.Contract, folder: s.Folder, check: s.checkContract}
+// Executor executes bundles: the one place where candidate code is launched.
+type Executor struct {
+	Launcher evaluate.Launcher
+	// Folder holds the warm build cache and the folders of a pass.
+	Folder string
+	// Key opens the inputs of a pass on sealed cases; nil elsewhere.
+	Key *vault.Identity
+	// Secrets are values that must stand in no record.
+	Secrets []string
 }
 
-// checkContract reads the sealed contract again: its digest must still be the
-// one that the journal's first event names.
-func (s *Supervisor) checkContract() error {
-	_, err := contract.Open(s.base["contract.md"], contract.Digest(s.Run.Sealed.Contract))
-	return err
+// Execute executes a bundle. An error means that the machine could not do its
+// work; of a pass on sealed cases it is a *BlurredError, which tells nothing of
+// a case.
+func (x Executor) Execute(ctx context.Context, b *Bundle) (*Outcome, error) {
+	ctx, cancel := context.WithDeadline(ctx, b.Deadline)
+	defer cancel()
+	sealed, err := contract.Open(b.Contract, b.Digest)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{Tag: b.Tag, Iteration: b.Iteration, Stage: b.Stage, Lease: b.Lease}
+	if b.sealed() {
+		return out, x.launchSealed(ctx, b, sealed, out)
+	}
+	found, err := x.develop(ctx, b, sealed)
+	var missing *evaluate.MissingTool
+	if errors.As(err, &missing) {
+		out.Missing = missing.Names
+		return out, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Evaluation, out.Logs = found.Evaluation, found.Logs
+	return out, nil
 }
 
-// pass prepares the folders of one pass.
-type pass struct {
-	clone    *repo.Clone
-	contract *contract.Sealed
-	folder   string
-	check    func() error
+// develop runs a pass on the visible cases, scorer and all.
+func (x Executor) develop(ctx context.Context, b *Bundle, sealed *contract.Sealed) (*evaluate.Outcome, error) {
+	job, clean, err := x.job(ctx, b, sealed, filepath.Join(x.Folder, "passes"))
+	if err != nil {
+		return nil, err
+	}
+	defer clean()
+	if job.Split, err = b.split(sealed.Splits.Development, b.Development); err != nil {
+		return nil, err
+	}
+	if sealed.Counterexamples != "" {
+		if job.Counterexamples, err = b.split(sealed.Counterexamples, b.Counterexamples); err != nil {
+			return nil, err
+		}
+	}
+	return evaluate.Run(ctx, x.Launcher, job)
 }
 
-// job materialises arms, harness and cases under opaque names.
-func (p pass) job(ctx context.Context, candidate, incumbent string) (evaluate.Job, func(), error) {
+// job materialises arms and harness under opaque names below a folder, which
+// is emptied first: what an interrupted pass left is of no use to anybody.
+func (x Executor) job(ctx context.Context, b *Bundle, sealed *contract.Sealed, passes string) (evaluate.Job, func(), error) {
 	none := func() {}
-	passes := filepath.Join(p.folder, "passes")
-	// What an interrupted pass left is of no use to anybody.
 	if err := os.RemoveAll(passes); err != nil {
 		return evaluate.Job{}, none, fmt.Errorf("folders of an earlier pass: %w", err)
 	}
-	root := filepath.Join(passes, token())
-	cache := filepath.Join(p.folder, "cache")
-	work := filepath.Join(root, "work")
-	for _, dir := range []string{work, cache} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return evaluate.Job{}, none, err
-		}
+	root, cache := filepath.Join(passes, token()), filepath.Join(x.Folder, "cache")
+	job := evaluate.Job{
+		Contract: sealed, Stage: b.Stage, Iteration: b.Iteration, Repetitions: b.Repetitions, FillCache: b.Baseline && !b.sealed(),
+		Cache: cache, Work: filepath.Join(root, token()), Harness: filepath.Join(root, token()), Secrets: x.Secrets,
+		Check: func() error { _, err := contract.Open(b.Contract, b.Digest); return err },
 	}
 	clean := func() { os.RemoveAll(passes) }
-	job := evaluate.Job{Contract: p.contract, Stage: ledger.Development, Repetitions: 1, Cache: cache, Work: work, Check: p.check}
-	if err := p.fill(&job, root, candidate, incumbent); err != nil {
+	for _, dir := range []string{job.Work, job.Harness, cache} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			clean()
+			return job, none, err
+		}
+	}
+	if err := x.fill(ctx, b, &job, root); err != nil {
 		clean()
 		return job, none, err
 	}
 	return job, clean, nil
 }
 
-func (p pass) fill(job *evaluate.Job, root, candidate, incumbent string) error {
-	for _, arm := range []struct {
-		name   ledger.Arm
-		commit string
-	}{{ledger.Incumbent, incumbent}, {ledger.Candidate, candidate}} {
-		if arm.commit == "" {
+// fill writes harness and arms.
+func (x Executor) fill(ctx context.Context, b *Bundle, job *evaluate.Job, root string) (err error) {
+	if job.HarnessSnapshot, err = materialise(b, b.Harness, job.Harness); err != nil {
+		return fmt.Errorf("harness: %w", err)
+	}
+	for _, a := range b.Arms {
+		if a.Name == ledger.Incumbent && x.stands(ctx, b, job.Contract) {
 			continue
 		}
 		dir := filepath.Join(root, token())
-		snapshot, err := p.arm(arm.commit, dir)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return err
+		}
+		snapshot, err := materialise(b, a.Files, dir)
 		if err != nil {
-			return fmt.Errorf("%s %.12s: %w", arm.name, arm.commit, err)
+			return fmt.Errorf("%s %.12s: %w", a.Name, a.Commit, err)
 		}
-		job.Arms = append(job.Arms, evaluate.Arm{Name: arm.name, Commit: arm.commit, Dir: dir, Snapshot: snapshot})
+		job.Arms = append(job.Arms, evaluate.Arm{Name: a.Name, Commit: a.Commit, Dir: dir, Snapshot: snapshot})
 	}
-	job.Harness = filepath.Join(root, token())
-	var err error
-	if job.HarnessSnapshot, err = p.harness(job.Harness); err != nil {
-		return fmt.Errorf("harness: %w", err)
-	}
-	pinned := p.contract.Facts.Pinned
-	if job.Split, err = ReadSplit(p.clone, pinned, p.contract.Splits.Development); err != nil {
-		return err
-	}
-	if p.contract.Counterexamples != "" {
-		job.Counterexamples, err = ReadSplit(p.clone, pinned, p.contract.Counterexamples)
-	}
-	return err
+	return nil
 }
 
-// arm writes the writable files of a commit, and the readable ones as they
-// stand at the pinned commit.
-func (p pass) arm(commit, dir string) (repo.Snapshot, error) {
-	writable, err := p.pick(commit, p.contract.Writable)
-	if err != nil {
-		return repo.Snapshot{}, err
+// stands says whether the incumbent's record stands for a launch of it: the
+// tools of this machine are those of the record.
+func (x Executor) stands(ctx context.Context, b *Bundle, sealed *contract.Sealed) bool {
+	if b.Standing == nil {
+		return false
 	}
-	readable, err := p.pick(p.contract.Facts.Pinned, func(path string) bool {
-		return p.contract.Readable(path) && !p.contract.Writable(path)
-	})
-	if err != nil {
-		return repo.Snapshot{}, err
-	}
-	return p.write(append(writable, readable...), dir)
+	tools, err := evaluate.Tools(ctx, x.Launcher, sealed.Contract)
+	return err == nil && maps.Equal(tools, b.Standing)
 }
 
-// harness writes the frozen files, cases left out: a scorer gets those of its
-// own split and no others.
-func (p pass) harness(dir string) (repo.Snapshot, error) {
-	entries, err := p.pick(p.contract.Facts.Pinned, func(path string) bool {
-		return p.contract.Frozen(path) && !isCase(p.contract.Contract, path) &&
-			!strings.HasPrefix(path, ".research-loop/") && !strings.HasPrefix(path, ".github/")
-	})
-	if err != nil {
-		return repo.Snapshot{}, err
+// launchSealed runs the launches of a pass on sealed cases, in memory alone. A
+// query of the gate takes the time that the contract gives it, whatever
+// happens; what is late is over time.
+func (x Executor) launchSealed(ctx context.Context, b *Bundle, sealed *contract.Sealed, out *Outcome) error {
+	w := openWindow(b.Stage, sealed)
+	inside, cancel := w.within(ctx)
+	launched, err := x.launchInMemory(inside, b, sealed)
+	late := inside.Err() != nil && ctx.Err() == nil
+	cancel()
+	if late {
+		launched, err = overTime(b), nil
 	}
-	return p.write(entries, dir)
+	if err == nil {
+		err = builtBefore(launched)
+	}
+	if err := errors.Join(err, w.wait(ctx)); err != nil {
+		return blur(b.Stage, err)
+	}
+	out.Evaluation, out.Outputs = launched.Evaluation, launched.Outputs
+	return nil
 }
 
-// isCase says whether a path lies in the folder of a split.
-func isCase(c *contract.Contract, path string) bool {
-	for _, folder := range []string{c.Splits.Development, c.Splits.Validation, c.Splits.Final, c.Counterexamples} {
-		if folder != "" && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/") {
-			return true
-		}
+func (x Executor) launchInMemory(ctx context.Context, b *Bundle, sealed *contract.Sealed) (*evaluate.Launched, error) {
+	if x.Key == nil {
+		return nil, errors.New("there is no key for the sealed inputs")
 	}
-	return false
-}
-
-// pick lists the entries of a commit that are wanted.
-func (p pass) pick(commit string, want func(string) bool) ([]repo.Entry, error) {
-	entries, err := p.clone.Tree(commit)
+	split, err := openInputs(*x.Key, b, sealed)
 	if err != nil {
 		return nil, err
 	}
-	var out []repo.Entry
-	for _, e := range entries {
-		if want(e.Path) {
-			out = append(out, e)
-		}
+	dir, remove, err := sandbox.Private()
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	job, _, err := x.job(ctx, b, sealed, filepath.Join(dir, "passes"))
+	var launched *evaluate.Launched
+	if err == nil {
+		job.Split = split
+		launched, err = evaluate.Launch(ctx, x.Launcher, job)
+	}
+	return launched, errors.Join(err, remove())
 }
 
-// write materialises entries, whatever commits they come from, in git's order.
-func (p pass) write(entries []repo.Entry, dir string) (repo.Snapshot, error) {
-	slices.SortFunc(entries, func(a, b repo.Entry) int { return strings.Compare(a.Path, b.Path) })
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return repo.Snapshot{}, err
+// openInputs opens the sealed inputs of a bundle; the cases have no answers.
+func openInputs(key vault.Identity, b *Bundle, sealed *contract.Sealed) (*contract.Split, error) {
+	fact := fact(sealed, b.Stage)
+	files, err := key.OpenSplit(b.Inputs, vault.Bundle{
+		Label: vault.Label{Kind: vault.Inputs, Name: fact.Name, Cases: fact.Cases}, Digest: string(fact.Inputs),
+	})
+	if err != nil {
+		return nil, err
 	}
-	return p.clone.Materialise(entries, dir)
+	split := &contract.Split{Name: fact.Name}
+	for _, f := range files {
+		split.Cases = append(split.Cases, contract.Case{ID: f.ID, Input: f.Data})
+	}
+	return split, nil
+}
+
+// overTime is what arms did that were not done in time.
+func overTime(b *Bundle) *evaluate.Launched {
+	l := &evaluate.Launched{}
+	for _, a := range b.Arms {
+		l.Evaluation.Measurements = append(l.Evaluation.Measurements, ledger.Measurement{
+			Arm: a.Name, Commit: a.Commit,
+			Failure: &ledger.Failure{Status: ledger.Timeout, What: "total", Detail: "over the time of the pass"},
+		})
+	}
+	return l
+}
+
+// builtBefore refuses a pass in which a build failed: it had built an earlier
+// pass, so the machine is at fault.
+func builtBefore(l *evaluate.Launched) error {
+	for _, m := range l.Evaluation.Measurements {
+		if m.Failure != nil && m.Failure.What == "build" {
+			return errors.New("a build failed that an earlier pass built")
+		}
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/sandbox"
 	"github.com/research-loop/research-loop/pkg/supervisor"
+	"github.com/research-loop/research-loop/pkg/vault"
 )
 
 const tag = contract.Tag("speedup")
@@ -63,7 +64,8 @@ type world struct {
 	t      *testing.T
 	dir    string
 	author string
-	holder int // PIDs of supervisors so far; a dead one is any but the last
+	holder int         // PIDs of supervisors so far; a dead one is any but the last
+	keys   *vault.Keys // nil: the contract has none
 }
 
 func newWorld(t *testing.T) *world {
@@ -89,7 +91,7 @@ func newWorld(t *testing.T) *world {
 // copy gives another world in the same state.
 func (w *world) copy(t *testing.T) *world {
 	t.Helper()
-	out := &world{t: t, dir: t.TempDir(), holder: w.holder}
+	out := &world{t: t, dir: t.TempDir(), holder: w.holder, keys: w.keys}
 	out.author = filepath.Join(out.dir, "author")
 	if err := os.CopyFS(filepath.Join(out.dir, "origin.git"), os.DirFS(w.origin())); err != nil {
 		t.Fatal(err)
@@ -163,8 +165,17 @@ func (w *world) supervisor(pusher func(*repo.Clone) supervisor.Pusher) *supervis
 	if pusher != nil {
 		s.Pusher = pusher(clone)
 	}
+	if w.keys != nil {
+		s.Judge = &w.keys.Judge
+		if s.Signer, err = ledger.NewSigner(keyName, w.keys.Judge.Seed()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	return s
 }
+
+// keyName is what the signatures of a world with keys name.
+const keyName = "research-loop/local"
 
 // unproven stands in for the probe: the launcher here is no sandbox.
 func unproven(context.Context) (ledger.Probed, error) {
@@ -176,7 +187,7 @@ func (w *world) start(s *supervisor.Supervisor) error {
 	if err := s.Clone.Fetch(context.Background()); err != nil {
 		return err
 	}
-	plan, err := supervisor.NewPlan(s.Clone, "main", tag, "local", "test")
+	plan, err := supervisor.NewPlan(context.Background(), s.Clone, "main", tag, "local", "test", w.opening())
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ func (s *Supervisor) mayWrite(c *contract.Contract) error {
 	case c.Keys == nil:
 	case s.Signer == nil:
 		return &KeyError{Missing: true, Why: "the contract has keys, and there is no signing key here"}
+	case len(c.SealedSplits()) > 0 && s.Judge == nil:
+		return &KeyError{Missing: true, Why: "the contract has sealed splits, and there is no key for them here"}
 	case s.Signer.Verifier().String() != c.Keys.Verifier:
 		return &KeyError{Why: fmt.Sprintf("the signing key belongs to %s, the contract's verifier is %s", s.Signer.Verifier(), c.Keys.Verifier)}
 	}

@@ -49,8 +49,9 @@ type InUseError struct{ Tag, Why string }
 func (e *InUseError) Error() string { return fmt.Sprintf("tag %s is in use: %s", e.Tag, e.Why) }
 
 // NewPlan reads the draft from the default branch and finds out what a seal
-// holds. Faults of the draft are *contract.Faults.
-func NewPlan(clone *repo.Clone, branch string, tag contract.Tag, level, tool string) (*Plan, error) {
+// holds. Faults of the draft are *contract.Faults. Without an opening sealed
+// splits are left out: enough for a rehearsal, which seals nothing.
+func NewPlan(ctx context.Context, clone *repo.Clone, branch string, tag contract.Tag, level, tool string, o *Opening) (*Plan, error) {
 	pinned, ok := clone.Branch(branch)
 	if !ok {
 		return nil, &RefusedError{What: branch, Why: "the default branch has no commit", Fix: "commit the project and push it"}
@@ -75,6 +76,11 @@ func NewPlan(clone *repo.Clone, branch string, tag contract.Tag, level, tool str
 	}
 	if err := p.splits(clone); err != nil {
 		return nil, err
+	}
+	if o != nil {
+		if err := p.sealedSplits(ctx, clone, *o); err != nil {
+			return nil, err
+		}
 	}
 	p.Digest = contract.Sum(contract.Seal(draft, c, p.Facts))
 	return p, nil
@@ -253,7 +259,7 @@ func (s *Supervisor) same(ctx context.Context, p *Plan) error {
 		pinned.Baseline = p.Facts.Baseline
 	}
 	was := contract.Facts{Tag: f.Tag, Baseline: f.Baseline, Pinned: f.Pinned, Frozen: f.Frozen, Readable: f.Readable, Splits: f.Splits, Level: f.Level, Probe: f.Probe, Tool: f.Tool}
-	pinned.Probe = f.Probe
+	pinned.Probe, pinned.Splits = f.Probe, askedAs(p.Facts.Splits, f.Splits)
 	draft, err := s.Clone.File(f.Pinned, contract.DraftPath)
 	if err != nil {
 		return err
@@ -262,6 +268,20 @@ func (s *Supervisor) same(ctx context.Context, p *Plan) error {
 		return &InUseError{string(s.Tag), fmt.Sprintf("run %s was sealed from another contract or other frozen files (%s)", s.Tag, run.Contract.Digest)}
 	}
 	return nil
+}
+
+// askedAs gives the splits with what earlier runs had asked at the time of
+// another seal.
+func askedAs(splits, was []contract.SplitFact) []contract.SplitFact {
+	out := slices.Clone(splits)
+	for i := range out {
+		for _, s := range was {
+			if s.Name == out[i].Name {
+				out[i].Asked = s.Asked
+			}
+		}
+	}
+	return out
 }
 
 // Preflight checks a person's repository before a run starts from it: what is
@@ -297,15 +317,10 @@ func Rehearse(ctx context.Context, clone *repo.Clone, l evaluate.Launcher, p *Pl
 	if err != nil {
 		return nil, err
 	}
-	check := func() error {
-		_, err := contract.Open(text, sealed.Digest)
-		return err
-	}
-	job, clean, err := pass{clone: clone, contract: sealed, folder: folder, check: check}.job(ctx, p.Facts.Baseline, "")
+	b, err := packer{objects: clone, contract: sealed, text: text}.pack(ledger.Development, evaluate.Arm{Name: ledger.Candidate, Commit: p.Facts.Baseline})
 	if err != nil {
 		return nil, err
 	}
-	defer clean()
-	job.Repetitions, job.FillCache = 2, true
-	return evaluate.Run(ctx, l, job)
+	b.Repetitions, b.Baseline = 2, true
+	return Executor{Launcher: l, Folder: folder}.develop(ctx, b, sealed)
 }

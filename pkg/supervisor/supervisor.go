@@ -38,6 +38,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/vault"
 )
 
 // Supervisor judges one run. It is not for concurrent use.
@@ -63,9 +64,12 @@ type Supervisor struct {
 	Probe func(context.Context) (ledger.Probed, error)
 	// Level stands in every entry.
 	Level string
-	// Signer signs the records of a run whose contract has keys. Whoever only
-	// reads needs none.
+	// Signer signs the records of a run whose contract has keys, Judge opens
+	// sealed cases. Whoever only reads needs neither.
 	Signer *ledger.Signer
+	Judge  *vault.Judge
+	// Secrets are values that must stand in no record.
+	Secrets []string
 	// Trunk is the name of the default branch, "" to ask the remote for it.
 	Trunk string
 	// Seen are folders that may keep a checkpoint of the run beside Folder.
@@ -73,7 +77,7 @@ type Supervisor struct {
 
 	records
 	leases  map[string]bool // that this process has drawn, whatever became of them
-	outcome *evaluate.Outcome
+	outcome *Outcome
 	under   string // the lease under which outcome was found
 	world   journal.World
 	probed  bool
@@ -94,9 +98,23 @@ func (s *Supervisor) push(ctx context.Context, branch, id, expect string) error 
 }
 
 // HaltedError says that the run is halted: only a maintainer lets it go on.
-type HaltedError struct{ Tag, Reason string }
+type HaltedError struct {
+	Tag, Reason string
+	// Paused says that nothing is broken: a person must decide.
+	Paused bool
+}
 
-func (e *HaltedError) Error() string { return fmt.Sprintf("run %s is halted: %s", e.Tag, e.Reason) }
+func (e *HaltedError) Error() string {
+	if e.Paused {
+		return fmt.Sprintf("run %s is paused: %s", e.Tag, e.Reason)
+	}
+	return fmt.Sprintf("run %s is halted: %s", e.Tag, e.Reason)
+}
+
+// halted is the error of a run that is halted.
+func halted(r *journal.Run) *HaltedError {
+	return &HaltedError{Tag: r.Tag, Reason: r.Halted.Reason, Paused: r.Halted.Paused}
+}
 
 // maxRaces bounds how often one call starts over because another process was faster.
 const maxRaces = 100
@@ -144,7 +162,7 @@ func (s *Supervisor) advance(ctx context.Context) (journal.Step, error) {
 		if err := s.flush(ctx); err != nil {
 			return step, err
 		}
-		return step, &HaltedError{Tag: string(s.Tag), Reason: step.Reason}
+		return step, halted(s.Run)
 	}
 	return step, s.do(ctx, step)
 }
@@ -160,10 +178,16 @@ func (s *Supervisor) do(ctx context.Context, step journal.Step) error {
 		return s.start(step)
 	case journal.Retry:
 		return s.retry(step)
+	case journal.Charge:
+		return s.charge()
+	case journal.Final:
+		return s.chargeFinal()
 	case journal.Execute:
 		return s.execute(ctx)
 	case journal.Record:
-		return s.record()
+		return s.record(ctx)
+	case journal.GiveUp:
+		return s.giveUp(step)
 	case journal.Decide:
 		return s.decide(step)
 	case journal.Restore:
@@ -180,6 +204,8 @@ func (s *Supervisor) do(ctx context.Context, step journal.Step) error {
 		return s.sweep(ctx, step)
 	case journal.Supersede:
 		return s.supersede(step)
+	case journal.Pause:
+		return s.hold(&ledger.Halted{Reason: step.Reason, Paused: true})
 	case journal.Stop:
 		return s.hold(&ledger.Closing{Reason: step.Reason, By: "contract"})
 	case journal.Close:
@@ -189,16 +215,17 @@ func (s *Supervisor) do(ctx context.Context, step journal.Step) error {
 }
 
 // RequestClose records that the run shall close. It is an intent: it may be
-// recorded while another process judges, and the loop acts on it.
-func (s *Supervisor) RequestClose(ctx context.Context, reason, by string) error {
+// recorded while another process judges, and the loop acts on it. With
+// interrupt an open attempt ends with its running pass, undecided.
+func (s *Supervisor) RequestClose(ctx context.Context, reason, by string, interrupt bool) error {
 	return s.intend(ctx, func() (ledger.Data, error) {
 		switch {
 		case s.Run.Halted != nil:
-			return nil, &HaltedError{Tag: string(s.Tag), Reason: s.Run.Halted.Reason}
+			return nil, halted(s.Run)
 		case s.Run.Closing != nil || s.Run.Closed != nil:
 			return nil, nil
 		}
-		return &ledger.Closing{Reason: reason, By: by}, nil
+		return &ledger.Closing{Reason: reason, By: by, Interrupt: interrupt}, nil
 	})
 }
 

@@ -210,7 +210,7 @@ func (w *world) supervisor() *supervisor.Supervisor {
 // start seals and opens the run.
 func (w *world) start() error {
 	s := w.supervisor()
-	plan, err := supervisor.NewPlan(s.Clone, "main", tag, "local", "test")
+	plan, err := supervisor.NewPlan(context.Background(), s.Clone, "main", tag, "local", "test", nil)
 	if err != nil {
 		return err
 	}

@@ -129,6 +129,14 @@ func head(d ledger.Data) (ledger.Head, bool) {
 		return d.Head, true
 	case *ledger.Evaluated:
 		return d.Head, true
+	case *ledger.GateCharged:
+		return d.Head, true
+	case *ledger.GateResult:
+		return d.Head, true
+	case *ledger.FinalCharged:
+		return d.Head, true
+	case *ledger.FinalResult:
+		return d.Head, true
 	case *ledger.Decided:
 		return d.Head, true
 	case *ledger.RolledBack:
@@ -143,7 +151,7 @@ func head(d ledger.Data) (ledger.Head, bool) {
 func (c *checker) claim(run *journal.Run, i int, e ledger.Event, h ledger.Head) {
 	c.count.claims++
 	claim := h.Claim
-	longest := e.Time.Add(journal.Lasting(run.Contract.Contract))
+	longest := e.Time.Add(journal.Lasting(run.Contract.Contract, run.Claiming(e.Data)))
 	if claim.Deadline.After(longest) {
 		c.bad(lawLeases, c.at(i), "claims until %s, the contract allows %s", stamp(claim.Deadline), stamp(longest))
 	}
@@ -206,8 +214,8 @@ func (c *checker) decided(run *journal.Run, i int, d *ledger.Decided) {
 	if a == nil {
 		return
 	}
-	lost := ""
-	if a.Phase == journal.Running && d.Claim != nil {
+	lost := run.Interruption()
+	if lost == "" && a.Phase == journal.Running && d.Claim != nil {
 		lost = a.GivenUp(d.Claim.Why)
 		if a.Lost < journal.MaxLostAttempt && run.Retries < journal.MaxLostRun {
 			c.bad(lawDecisions, c.at(i), "gives up after %d lost passes, %d may be launched again", a.Lost+1, journal.MaxLostAttempt)

@@ -439,7 +439,7 @@ func unsignedAttacks() []attack {
 		name: "another best commit", law: "decisions", says: "names",
 		do: func(w *world) {
 			s := w.supervisor()
-			must(w.t, s.RequestClose(context.Background(), "enough", "ada"))
+			must(w.t, s.RequestClose(context.Background(), "enough", "ada", false))
 			_, err := s.Reconcile(context.Background())
 			must(w.t, err)
 			w.rewrite(nil, nil, func(events []ledger.Event) []ledger.Event {
