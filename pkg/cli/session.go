@@ -29,7 +29,7 @@ type session struct {
 	name   string     // the remote's name in work, "" for a URL
 	home   string     // what this tool keeps for this remote
 	clone  *repo.Clone
-	trunk  string         // the default branch, "" until it was asked for
+	trunk  string // the default branch, "" until it was asked for
 	keys   keys
 	path   string // of the clone
 }

@@ -198,7 +198,7 @@ func (k *clerk) finalized() *ledger.Finalized {
 	}
 	e := ledger.Entry{
 		SplitMetrics: ledger.SplitMetrics{Validation: validation},
-		Iteration: a.Iteration, Role: a.Role, Commit: a.Candidate, Incumbent: k.incumbent(), Status: a.Decided.Status,
+		Iteration:    a.Iteration, Role: a.Role, Commit: a.Candidate, Incumbent: k.incumbent(), Status: a.Decided.Status,
 		Reason: a.Decided.Reason, StartedAt: a.StartedAt, EndedAt: k.now, PrimaryMetric: "accuracy",
 	}
 	if a.RolledBack != nil {
