@@ -24,17 +24,19 @@ import (
 
 // budget bounds what may go wrong.
 type budget struct {
-	crashes, ticks, closes, refusals int
+	crashes, ticks, closes, refusals, interrupts int
 	// pushes is how often the author acts; moves says how he may.
 	pushes int
 	moves  string
 }
 
-// The author's moves: push a good, a bad or an audit-invalid commit, push the
+// The author's moves: push a good, a bad or an audit-invalid commit, one that
+// gains and fails the gate, one that gains and holds sealed cases, push the
 // incumbent's tree, push a bad commit on the baseline by force, set the branch
 // back by force, delete it, push a merge.
 const (
 	good, bad, invalid, revert, force, reset, remove, merge = 'G', 'X', 'A', 'r', 'f', 'b', 'd', 'm'
+	overfit, overlap                                        = 'O', 'P'
 )
 
 // state is one state of the world. Its slices are never written to.
@@ -121,6 +123,16 @@ func code(e ledger.Event) string {
 		return "started " + d.Lease
 	case *ledger.Evaluated:
 		return "evaluated " + d.Candidate
+	case *ledger.GateCharged:
+		return "gate_charged " + d.Lease
+	case *ledger.GateResult:
+		return "gate_result " + string(d.Answer)
+	case *ledger.FinalCharged:
+		return "final_charged " + d.Lease
+	case *ledger.FinalResult:
+		return "final_result " + string(d.Answer)
+	case *ledger.Closing:
+		return fmt.Sprint("closing ", d.Interrupt)
 	case *ledger.Retried:
 		return "retried " + d.Lease
 	case *ledger.Decided:
@@ -145,6 +157,7 @@ type search struct {
 	runs   map[string]*journal.Run
 	plans  map[string]*plan
 	found  map[string]string // violation → trace
+	events map[string]bool   // codes of the events that were reached
 	now    int32
 }
 
@@ -192,7 +205,7 @@ func (x *search) to(s state, action string) {
 
 func (x *search) run(first state) {
 	x.seen, x.found = map[string]int32{}, map[string]string{}
-	x.runs, x.plans = map[string]*journal.Run{}, map[string]*plan{}
+	x.runs, x.plans, x.events = map[string]*journal.Run{}, map[string]*plan{}, map[string]bool{}
 	x.to(first, "")
 	for i := 0; i < len(x.queue); i++ {
 		s := x.queue[i]
@@ -239,7 +252,7 @@ func (x *search) ask(s *state, who, tip int) *plan {
 	if found, ok := x.plans[key]; ok {
 		return found
 	}
-	d.clerk = &clerk{now: clock(s.tick), events: slices.Clone(s.events)}
+	d.clerk = &clerk{terms: x.terms, now: clock(s.tick), events: slices.Clone(s.events)}
 	d.run, _ = journal.Fold(x.terms, d.events)
 	out := &plan{}
 	var err error
@@ -322,8 +335,21 @@ func (d *desk) do(step journal.Step) ([]func() ledger.Data, error) {
 		}), nil
 	case journal.Retry:
 		return one(func() ledger.Data { return d.retried(d.token()) }), nil
+	case journal.Charge:
+		return []func() ledger.Data{
+			func() ledger.Data { return d.charged(d.token()) },
+			func() ledger.Data { return d.started() },
+		}, nil
+	case journal.Final:
+		return one(func() ledger.Data { return d.finalCharged(d.token()) }), nil
+	case journal.GiveUp:
+		return one(func() ledger.Data {
+			return &ledger.FinalResult{Head: d.leased(d.token(), "gone"), Answer: ledger.Interrupted, P: 1}
+		}), nil
+	case journal.Pause:
+		return one(func() ledger.Data { return &ledger.Halted{Reason: step.Reason, Paused: true} }), nil
 	case journal.Record:
-		return one(func() ledger.Data { return d.evaluated() }), nil
+		return one(d.found), nil
 	case journal.Decide:
 		return one(func() ledger.Data { return d.decide(step) }), nil
 	case journal.Note:
@@ -365,18 +391,48 @@ func (d *desk) inspect(commit string) *ledger.Committed {
 	return c
 }
 
+// found is what a pass finds: good trees gain, the later the more, and so do
+// those that the gate refuses.
+func (d *desk) found() ledger.Data {
+	a := d.run.Open
+	switch a.Stage {
+	case ledger.Validation:
+		return d.answered(map[byte]ledger.Answer{overfit: ledger.Fail, overlap: ledger.Overlap, good: ledger.Pass, 'B': ledger.Pass}[a.Committed.Tree[0]])
+	case ledger.Final:
+		return d.finalResult(ledger.Pass)
+	}
+	e := d.evaluated()
+	value := 0.5
+	switch a.Committed.Tree[0] {
+	case bad:
+		value = 0
+	case good, overfit, overlap:
+		value = float64(len(d.events))
+	}
+	e.Measurements[0].Metrics["accuracy"] = value
+	e.Measurements = append(e.Measurements, e.Measurements[0])
+	e.Measurements[1].Repetition = 1
+	return e
+}
+
 // decide keeps good trees and the baseline.
 func (d *desk) decide(step journal.Step) *ledger.Decided {
 	a := d.run.Open
 	var out *ledger.Decided
 	switch {
-	case step.Reason != "":
+	case step.Reason != "" && step.TakeOver:
 		return d.lost(d.token())
+	case step.Reason != "":
+		out = d.decided(ledger.Crash)
+		out.Replay = false
+		return out
 	case a.Committed.Audit.Verdict == "invalid":
 		out = d.decided(ledger.Invalid)
 		out.Replay = a.Committed.Audit.Tree
 	case a.Role == ledger.RoleBaseline, strings.HasPrefix(a.Committed.Tree, string(good)):
 		out = d.decided(ledger.Keep)
+	case strings.HasPrefix(a.Committed.Tree, string(overlap)):
+		out = d.decided(ledger.Invalid)
 	default:
 		out = d.decided(ledger.Discard)
 	}
@@ -550,7 +606,7 @@ func (x *search) refused(s *state, who int, p process, action string) {
 		x.to(next, action+" and loses the race")
 		return
 	}
-	k := &clerk{now: clock(s.tick), events: slices.Clone(s.events)}
+	k := &clerk{terms: x.terms, now: clock(s.tick), events: slices.Clone(s.events)}
 	k.run, _ = journal.Fold(x.terms, k.events)
 	if k.run.Open != nil {
 		if err := k.add(k.finalized()); err != nil {
@@ -570,6 +626,9 @@ func (x *search) executes(s *state, who int, p process, name string) {
 		x.violation("a commit that does not stand on the recorded tip is launched", name+"executes "+run.Open.Candidate)
 	}
 	for _, e := range run.Entries {
+		if run.Open.Role == journal.RoleFinal {
+			break
+		}
 		same := s.graph[place(e.Commit)].tree == s.graph[place(run.Open.Candidate)].tree
 		if same && (e.Status == ledger.Keep || e.Status == ledger.Discard) {
 			x.violation("a tree that was judged is launched again", name+"executes "+run.Open.Candidate)
@@ -590,7 +649,7 @@ func (x *search) others(s *state) {
 		}
 	}
 	intend := func(what ledger.Data, next state) {
-		k := &clerk{now: clock(s.tick), events: slices.Clone(s.events)}
+		k := &clerk{terms: x.terms, now: clock(s.tick), events: slices.Clone(s.events)}
 		k.run, _ = journal.Fold(x.terms, k.events)
 		if err := k.add(what); err != nil {
 			x.violation(fmt.Sprintf("%s: %v", what.Kind(), err), "")
@@ -602,6 +661,9 @@ func (x *search) others(s *state) {
 		next.budget.closes--
 		next.honest = -1
 		intend(&ledger.Closing{Reason: "enough"}, next)
+		if s.budget.interrupts > 0 {
+			intend(&ledger.Closing{Reason: "enough", Interrupt: true}, next)
+		}
 	}
 	if run.Halted != nil {
 		intend(&ledger.Authorised{Reason: "looked"}, *s)
@@ -645,6 +707,8 @@ func (x *search) push(s *state, run *journal.Run, move rune) {
 			next.honest = len(s.graph)
 		}
 		on(fmt.Sprintf("%c%d", good, len(s.graph)), s.tip)
+	case move == overfit, move == overlap:
+		on(fmt.Sprintf("%c%d", move, len(s.graph)), s.tip)
 	case move == bad, move == invalid:
 		on(string(move), s.tip)
 	case move == revert:
@@ -660,14 +724,26 @@ func (x *search) check(s *state) {
 	if run == nil {
 		return
 	}
-	decided := map[int]bool{}
-	for _, e := range s.events {
-		if _, ok := e.Data.(*ledger.Decided); ok {
-			if decided[e.Iteration] {
-				x.violation("two decisions of one attempt", "")
+	type once struct {
+		kind      ledger.Kind
+		iteration int
+	}
+	seen := map[once]bool{}
+	for i, e := range s.events {
+		x.events[code(e)] = true
+		switch kind := e.Data.Kind(); kind {
+		case ledger.KindDecided, ledger.KindGateCharged, ledger.KindGateResult, ledger.KindFinalCharged, ledger.KindFinalResult:
+			if seen[once{kind, e.Iteration}] {
+				x.violation("two of "+string(kind)+" in one iteration", "")
 			}
-			decided[e.Iteration] = true
+			seen[once{kind, e.Iteration}] = true
+			if kind == ledger.KindGateCharged && (i+1 == len(s.events) || s.events[i+1].Data.Kind() != ledger.KindStarted) {
+				x.violation("a query is charged apart from its pass", "")
+			}
 		}
+	}
+	if run.Closed != nil && run.Opened != nil && x.terms.Splits.Final != "" && run.Incumbent.Iteration > 0 && run.Final == nil {
+		x.violation("a run closed without its final test", "")
 	}
 	for _, e := range run.Entries {
 		if e.Status == ledger.Keep && !s.graph.holds(place(run.Tip), place(e.Commit)) {
@@ -742,23 +818,39 @@ func first(k *clerk, tip int, b budget) state {
 }
 
 func TestSearch(t *testing.T) {
+	// gated gives the same runs with a gate and a final test.
+	gated := func(s state, b budget) state {
+		k := newClerk(gatedTerms(5))
+		if s.tip >= 0 {
+			k.open()
+		}
+		return first(k, s.tip, b)
+	}
 	tests := []struct {
 		name  string
 		first state
 		ci    bool
+		// reaches are codes of events that must come up.
+		reaches []string
 	}{
-		{"setup", sealed(budget{crashes: 1, ticks: 1, closes: 1, pushes: 1, moves: "Xd"}), false},
-		{"pushes", opened(budget{crashes: 1, closes: 1, pushes: 2, moves: "GXr"}), false},
-		{"rewrites", opened(budget{crashes: 1, pushes: 2, moves: "GXArfbdm"}), false},
-		{"time", opened(budget{crashes: 1, ticks: 2, closes: 1, pushes: 1, moves: "GX"}), false},
-		{"refusals", opened(budget{crashes: 1, refusals: 1, pushes: 1, moves: "GXAf"}), false},
-		{"setup, two crashes", sealed(budget{crashes: 2, ticks: 1, closes: 1, pushes: 1, moves: "GXd"}), true},
-		{"pushes, two crashes", opened(budget{crashes: 2, pushes: 2, moves: "GXr"}), true},
-		{"pushes, three in a row", opened(budget{crashes: 1, pushes: 3, moves: "GXr"}), true},
-		{"rewrites, three in a row", opened(budget{pushes: 3, moves: "GXrfbdm"}), true},
-		{"rewrites, a crash and a close", opened(budget{crashes: 1, closes: 1, pushes: 2, moves: "GXrfbd"}), true},
-		{"deletions, two crashes", opened(budget{crashes: 2, pushes: 3, moves: "Xd"}), true},
-		{"refusals, twice", opened(budget{crashes: 1, refusals: 2, pushes: 2, moves: "Xf"}), true},
+		{"gate, setup", gated(sealed(budget{}), budget{crashes: 1, ticks: 1, closes: 1}), false, nil},
+		{"gate, a query", gated(opened(budget{}), budget{crashes: 1, ticks: 1, pushes: 1, moves: "GOP"}), false, []string{"gate_result pass", "gate_result fail", "gate_result protected-overlap"}},
+		{"gate, close", gated(opened(budget{}), budget{crashes: 1, closes: 1, interrupts: 1, pushes: 1, moves: "GO"}), false, []string{"final_result pass", "closing true"}},
+		{"gate, two pushes", gated(opened(budget{}), budget{crashes: 1, pushes: 2, moves: "GOP"}), true, []string{"halted"}},
+		{"gate, two crashes and a close", gated(opened(budget{}), budget{crashes: 2, closes: 1, interrupts: 1, pushes: 1, moves: "GOX"}), true, nil},
+		{"gate, time and a close", gated(opened(budget{}), budget{crashes: 1, ticks: 2, closes: 1, pushes: 1, moves: "G"}), true, []string{"final_result pass"}},
+		{"setup", sealed(budget{crashes: 1, ticks: 1, closes: 1, pushes: 1, moves: "Xd"}), false, nil},
+		{"pushes", opened(budget{crashes: 1, closes: 1, pushes: 2, moves: "GXr"}), false, nil},
+		{"rewrites", opened(budget{crashes: 1, pushes: 2, moves: "GXArfbdm"}), false, nil},
+		{"time", opened(budget{crashes: 1, ticks: 2, closes: 1, pushes: 1, moves: "GX"}), false, nil},
+		{"refusals", opened(budget{crashes: 1, refusals: 1, pushes: 1, moves: "GXAf"}), false, nil},
+		{"setup, two crashes", sealed(budget{crashes: 2, ticks: 1, closes: 1, pushes: 1, moves: "GXd"}), true, nil},
+		{"pushes, two crashes", opened(budget{crashes: 2, pushes: 2, moves: "GXr"}), true, nil},
+		{"pushes, three in a row", opened(budget{crashes: 1, pushes: 3, moves: "GXr"}), true, nil},
+		{"rewrites, three in a row", opened(budget{pushes: 3, moves: "GXrfbdm"}), true, nil},
+		{"rewrites, a crash and a close", opened(budget{crashes: 1, closes: 1, pushes: 2, moves: "GXrfbd"}), true, nil},
+		{"deletions, two crashes", opened(budget{crashes: 2, pushes: 3, moves: "Xd"}), true, nil},
+		{"refusals, twice", opened(budget{crashes: 1, refusals: 2, pushes: 2, moves: "Xf"}), true, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -766,7 +858,15 @@ func TestSearch(t *testing.T) {
 				t.Skip("takes minutes: set CI=true")
 			}
 			x := &search{terms: terms()}
+			if strings.HasPrefix(tt.name, "gate") {
+				x.terms = gatedTerms(5)
+			}
 			x.run(tt.first)
+			for _, code := range tt.reaches {
+				if !x.events[code] {
+					t.Errorf("the search never came to %s", code)
+				}
+			}
 			t.Logf("%d states", len(x.parent))
 			for what, trace := range x.found {
 				t.Errorf("%s:\n    %s", what, trace)
