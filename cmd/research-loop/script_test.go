@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"odd": odd, "project": project,
+			"publish":   func(ts *testscript.TestScript, _ bool, args []string) { publish(ts, args[0]) },
 			"started":   func(ts *testscript.TestScript, _ bool, _ []string) { started(ts, ready) },
 			"candidate": candidate, "push": push, "exits": exits, "recorded": recorded,
 			"whole": whole, "object": object, "dead": dead, "set": set, "digest": digest,
@@ -186,9 +187,9 @@ func push(ts *testscript.TestScript, _ bool, args []string) {
 	git(ts, append(append([]string{"push", "--quiet", "--no-verify"}, args...), "origin", "HEAD:refs/heads/"+ts.Getenv("RUN"))...)
 }
 
-// digest asks start what would be sealed, for $DIGEST: digest TAG
+// digest asks start what would be sealed, for $DIGEST: digest TAG OPTION…
 func digest(ts *testscript.TestScript, _ bool, args []string) {
-	exits(ts, false, []string{"6", "research-loop", "start", args[0]})
+	exits(ts, false, append([]string{"6", "research-loop", "start"}, args...))
 	_, sum, ok := strings.Cut(ts.ReadFile("stderr"), "--confirm ")
 	if !ok {
 		ts.Fatalf("start names no digest to confirm")

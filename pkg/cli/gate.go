@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/gate"
 	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/report"
 	"github.com/research-loop/research-loop/pkg/setup"
 	"github.com/research-loop/research-loop/pkg/supervisor"
 	"github.com/research-loop/research-loop/pkg/vault"
@@ -26,7 +28,7 @@ func gateCommand(env *Env) *cobra.Command {
   research-loop gate seal ../gate --split validation`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(keygenCommand(env), briefCommand(env), sealCommand(env), openCommand(env))
+	cmd.AddCommand(keygenCommand(env), briefCommand(env), sealCommand(env), openCommand(env), valuesCommand(env))
 	return cmd
 }
 
@@ -173,7 +175,7 @@ history, or a commit's message, is no secret: it is refused, or left out with
 	}
 	contractFlag(cmd)
 	cmd.Flags().String("split", "", "validation or final")
-	cmd.Flags().String("out", "", "where the bundles go; default: the folder that the contract names for the split")
+	cmd.Flags().String("out", "", "where the bundles go; default: where the contract names the split")
 	cmd.Flags().StringArray("against", nil, "a folder like DIR with another split that must share no case")
 	cmd.Flags().Bool("drop-overlap", false, "leave out the cases that stand elsewhere too")
 	return cmd
@@ -213,7 +215,7 @@ func (e *Env) bundles(cmd *cobra.Command, r setup.Repository, split string) stri
 	if folder == "" {
 		return ""
 	}
-	return filepath.Join(r.Work.Top(), filepath.FromSlash(folder))
+	return filepath.Join(r.Work.Top(), filepath.FromSlash(path.Dir(folder)))
 }
 
 func (e *Env) showSealed(cmd *cobra.Command, s *setup.Sealed) error {
@@ -249,7 +251,7 @@ func openCommand(env *Env) *cobra.Command {
 		Long: `Open opens SPLIT.inputs.age or SPLIT.answers.age with a file that keygen wrote
 and says what is in it. With --out DIR it writes the cases into DIR/inputs or
 DIR/answers; DIR must lie outside any git repository.`,
-		Example: `  research-loop gate open evaluation/validation/validation.inputs.age --keys ../keys/maintainer.key --out ../opened`,
+		Example: `  research-loop gate open evaluation/validation.inputs.age --keys ../keys/maintainer.key --out ../opened`,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return env.unseal(cmd, args[0]) },
 	}
@@ -281,6 +283,51 @@ func (e *Env) unseal(cmd *cobra.Command, bundle string) error {
 	}
 	_, err = fmt.Fprintf(e.Stdout, "%s of %s: %d cases\n%s\n", opened.Kind, opened.Split, opened.Cases, opened.Digest)
 	return err
+}
+
+func valuesCommand(env *Env) *cobra.Command {
+	cmd := env.about("values [TAG]", "Open what the gate and the final test measured, for the maintainer",
+		func(cmd *cobra.Command, s *session, tag contract.Tag) error { return env.values(cmd, s, tag) })
+	cmd.Long = `Values opens the sealed results of every attempt that asked the gate, and of the
+final test, with the maintainer's key or the judge's. Until the run is closed they
+stay sealed: who sees them and talks to the author spends the gate.`
+	cmd.Example = `  research-loop gate values speedup --keys ../keys/maintainer.key`
+	keysFlag(cmd)
+	return cmd
+}
+
+func (e *Env) values(cmd *cobra.Command, s *session, tag contract.Tag) error {
+	run, err := s.read(cmd.Context(), tag)
+	if err != nil {
+		return err
+	}
+	if run.Closed == nil {
+		return &verdictError{exitDecision, fmt.Sprintf("run %s is not closed: what its gate measured stays sealed", run.Tag), "research-loop close " + run.Tag}
+	}
+	text, place, err := e.secret(cmd)
+	if err != nil {
+		return err
+	}
+	key, err := setup.ParseKey(text)
+	if err != nil {
+		return &supervisor.KeyError{Missing: strings.TrimSpace(text) == "", Why: place + ": " + err.Error()}
+	}
+	values, err := supervisor.Values(key, run)
+	if err != nil {
+		return err
+	}
+	return e.showValues(cmd, run.Tag, values)
+}
+
+func (e *Env) showValues(cmd *cobra.Command, tag string, values []supervisor.AttemptValue) error {
+	if wantsJSON(cmd) {
+		return e.json("gate-values", map[string]any{"tag": tag, "values": append([]supervisor.AttemptValue{}, values...)})
+	}
+	for _, v := range values {
+		fmt.Fprintf(e.Stdout, "%-10s attempt %d, %.12s: %s, mean score %.6g of %d cases; %s\n",
+			v.Stage, v.Iteration, v.Commit, v.Answer, v.Mean(), len(v.Scores), report.Line(v.Verdict.Reason))
+	}
+	return nil
 }
 
 func briefCommand(env *Env) *cobra.Command {

@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"math"
+	"path"
 	"strings"
 	"time"
 )
@@ -84,6 +85,9 @@ func (k *checker) margin(n *node, g *Gate) {
 
 // sealed checks that the keys for a sealed split are there.
 func (k *checker) sealed(n *node, split SealedSplit) {
+	if path.Base(split.Path) != split.Name {
+		k.bad(n, shown(split.Path)+" does not end in "+split.Name+", as the files of gate seal do", "write "+path.Join(path.Dir(split.Path), split.Name))
+	}
 	if k.c.Keys == nil {
 		if !k.faulty("$.keys") {
 			k.bad(n, "sealed cases need keys, and the contract has none", "research-loop gate keygen --out DIR prints the block keys:")

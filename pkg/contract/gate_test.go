@@ -82,6 +82,7 @@ func TestGateRefuses(t *testing.T) {
 		{", validation: evaluation/validation", "", "a gate needs sealed cases, and splits.validation names none"},
 		{"validation: evaluation/validation", "validation: evaluation/development/more", "lie inside one another"},
 		{"final: evaluation/final}", "final: evaluation/validation}", "lie inside one another"},
+		{"validation: evaluation/validation", "validation: evaluation/gate", "does not end in validation"},
 		{"exceptions: []", "exceptions: [no-gate]", "the contract has a gate and the exception no-gate"},
 		{"extract: json", "extract: {regex: '^score: ([0-9.]+)$'}", "a regex reads no cases"},
 		{"output: 16MiB", "output: 512MiB", "at most 128MiB where splits are sealed"},

@@ -308,8 +308,10 @@ var refusals = []struct {
 		`6:7 $.gate.rule: missing`, `6:7 $.gate.margin: missing`, `6:7 $.gate.seconds: missing`, `6:7 $.gate.cases: missing`,
 		`6:7 $.gate: a gate needs sealed cases, and splits.validation names none`}},
 	{"splits: {development: evaluation/development}", "splits: {development: evaluation/development, validation: a, final: b}", []string{
+		`28:59 $.splits.validation: "a" does not end in validation, as the files of gate seal do`,
 		`28:59 $.splits.validation: sealed cases need keys, and the contract has none`,
 		`28:59 $.splits.validation: there is no gate that asks these cases`,
+		`28:69 $.splits.final: "b" does not end in final, as the files of gate seal do`,
 		`28:69 $.splits.final: sealed cases need keys, and the contract has none`}},
 	{"policy: deterministic", "policy: paired, explore: {pairs: 8}", []string{
 		`33:22 $.acceptance.policy: "paired" is not available yet, want deterministic`, `33:39 $.acceptance.explore: not available yet`}},

@@ -88,6 +88,8 @@ func (r *Run) mayFollow(e ledger.Event) error {
 		return fmt.Errorf("want iteration %d", want)
 	case r.Open == nil && r.Closing != nil:
 		return fmt.Errorf("the run is closing: no attempt opens")
+	case r.Open == nil && r.pauses() != "":
+		return fmt.Errorf("a person must decide first: %s", r.pauses())
 	case r.Open == nil && r.Opened == nil && want > 0:
 		return fmt.Errorf("the run is not open")
 	}

@@ -23,6 +23,8 @@ type scenario struct {
 	run func(*world, *supervisor.Supervisor) error
 	// want is the status of the commit that prepare made, "" if it made none.
 	want string
+	// queries is how many the run must have been charged afterwards.
+	queries int
 }
 
 func reconcile(_ *world, s *supervisor.Supervisor) error {
@@ -88,6 +90,43 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// TestCrashGated does the same to a run with a gate and a final test. A query
+// takes its time, so that by default one point must do.
+func TestCrashGated(t *testing.T) {
+	t.Parallel()
+	base := newGatedWorld(t, 3)
+	base.open()
+	kept := base.copy(t)
+	kept.candidate("general", gatedCandidates["general"])
+	kept.judge()
+	push := func(name string) func(*world) string {
+		return func(w *world) string { return w.candidate(name, gatedCandidates[name]) }
+	}
+	for _, sc := range []scenario{
+		{name: "overfit", run: reconcile, want: "discard", prepare: push("overfit"), queries: 2},
+		{name: "passed", run: reconcile, want: "keep", prepare: push("general"), queries: 2},
+		{name: "final", want: journal.Superseded, prepare: push("nothing"), queries: 2, run: func(w *world, s *supervisor.Supervisor) error {
+			if err := s.RequestClose(context.Background(), "enough", "ada", false); err != nil {
+				return err
+			}
+			_, err := s.Reconcile(context.Background())
+			return err
+		}},
+	} {
+		if short() && sc.name != "overfit" {
+			continue
+		}
+		t.Run(sc.name, func(t *testing.T) {
+			t.Parallel()
+			from := base
+			if sc.name == "final" {
+				from = kept
+			}
+			crash(t, from, sc)
+		})
+	}
+}
+
 // TestCrashInStart does the same to a start.
 func TestCrashInStart(t *testing.T) {
 	t.Parallel()
@@ -100,12 +139,15 @@ func TestCrashInStart(t *testing.T) {
 // crash runs a scenario once for every point at which it can die.
 func crash(t *testing.T, base *world, sc scenario) {
 	total := undisturbed(t, base, sc)
-	step := 1
-	if short() {
+	first, step, points := 1, 1, []bool{false, true}
+	switch {
+	case short() && base.keys != nil:
+		first, step, points = (total+1)/2, total, []bool{true}
+	case short():
 		step = 3
 	}
-	for at := 1; at <= total; at += step {
-		for _, after := range []bool{false, true} {
+	for at := first; at <= total; at += step {
+		for _, after := range points {
 			t.Run(fmt.Sprintf("%d/%v", at, after), func(t *testing.T) {
 				w := base.copy(t)
 				id := sc.prepare(w)
@@ -177,6 +219,12 @@ func check(t *testing.T, w *world, sc scenario, id string) {
 		}
 	}
 	once(t, w, run)
+	if run.Use().Charged != sc.queries {
+		t.Errorf("%d queries were charged, want %d", run.Use().Charged, sc.queries)
+	}
+	if sc.name == "final" && (run.Final == nil || run.Final.Answer != ledger.Pass || run.Closed == nil) {
+		t.Errorf("final %+v, closed %+v", run.Final, run.Closed)
+	}
 	w.git(w.origin(), "fsck", "--strict", "--no-dangling")
 	if out := w.git(w.author, "status", "--porcelain"); out != "" {
 		t.Errorf("the author's work tree was touched: %s", out)

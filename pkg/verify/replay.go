@@ -24,7 +24,7 @@ func (c *checker) replay() error {
 		if err := run.Apply(e); err != nil {
 			c.bad(lawOrder, c.at(i), "%v", err)
 			why := fmt.Sprintf("the journal cannot be followed beyond line %d", i)
-			c.skip(why, lawSignatures, lawLeases, lawLimits, lawCandidates, lawDecisions, lawRestores, lawTip)
+			c.skip(why, lawSignatures, lawLeases, lawLimits, lawGate, lawCandidates, lawDecisions, lawRestores, lawTip)
 			break
 		}
 		for next < len(c.points) && c.points[next].lines <= i+1 {
@@ -43,6 +43,7 @@ func (c *checker) summarise() {
 	c.say(lawOrder, "%d events, each may follow those before it", len(c.Chain.Events))
 	c.say(lawLeases, "%d claims, none too long, none taken over too early", n.claims)
 	c.say(lawLimits, "no attempt was opened past a stop condition")
+	c.saysGate()
 	c.say(lawCandidates, "%d candidates, each the tree, commits and message that were judged", n.candidates)
 	if n.gone > 0 {
 		c.say(lawCandidates, "%s; %d rejected commits are no longer in the repository", c.text[lawCandidates], n.gone)
@@ -79,6 +80,7 @@ func (c *checker) event(run *journal.Run, i int, e ledger.Event) error {
 	if h, ok := head(e.Data); ok && h.Claim != nil {
 		c.claim(run, i, e, h)
 	}
+	c.gated(run, i, e)
 	switch d := e.Data.(type) {
 	case *ledger.Sealed:
 		return c.began(i, d)
@@ -217,9 +219,7 @@ func (c *checker) decided(run *journal.Run, i int, d *ledger.Decided) {
 	lost := run.Interruption()
 	if lost == "" && a.Phase == journal.Running && d.Claim != nil {
 		lost = a.GivenUp(d.Claim.Why)
-		if a.Lost < journal.MaxLostAttempt && run.Retries < journal.MaxLostRun {
-			c.bad(lawDecisions, c.at(i), "gives up after %d lost passes, %d may be launched again", a.Lost+1, journal.MaxLostAttempt)
-		}
+		c.gaveUp(run, i, "gives up")
 	}
 	want, err := decide.Decide(run.Evidence(lost))
 	if err != nil {

@@ -5,10 +5,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/vault"
 )
 
 // seal opens the contract and finds the key; ok is false where nothing can be
@@ -90,7 +92,18 @@ func (c *checker) file(list string, sealed contract.File, is repo.Entry) error {
 // splits compares the sealed splits with the pinned cases.
 func (c *checker) splits(all []repo.Change) error {
 	folders := map[string]string{"development": c.sealed.Splits.Development, "counterexamples": c.sealed.Counterexamples}
+	hidden := map[string]contract.SealedSplit{}
+	for _, s := range c.sealed.SealedSplits() {
+		hidden[s.Name], folders[s.Name] = s, s.Path
+	}
 	for _, s := range c.sealed.Facts.Splits {
+		if bundle, ok := hidden[s.Name]; ok {
+			delete(folders, s.Name)
+			if err := c.bundles(bundle, s, all); err != nil {
+				return err
+			}
+			continue
+		}
 		place := contractName + ", split " + s.Name
 		folder := folders[s.Name]
 		delete(folders, s.Name)
@@ -120,6 +133,29 @@ func (c *checker) splits(all []repo.Change) error {
 	for name, folder := range folders {
 		if folder != "" {
 			c.bad(lawSeal, contractName, "does not seal the split %s", name)
+		}
+	}
+	return nil
+}
+
+// bundles compares the digests of a sealed split with the pinned files. What
+// they hold only its keys can tell.
+func (c *checker) bundles(sealed contract.SealedSplit, s contract.SplitFact, all []repo.Change) error {
+	for _, half := range []struct {
+		file   string
+		digest contract.Digest
+	}{{sealed.Inputs(), s.Inputs}, {sealed.Answers(), s.Answers}} {
+		i := slices.IndexFunc(all, func(f repo.Change) bool { return f.Path == half.file })
+		if i < 0 {
+			c.bad(lawSeal, contractName+", split "+s.Name, "names %s, which the pinned commit does not have", half.file)
+			continue
+		}
+		data, err := c.src.Objects.Blob(all[i].To.ID)
+		if err != nil {
+			return err
+		}
+		if is := contract.Digest(vault.Digest(data)); is != half.digest {
+			c.bad(lawSeal, contractName+", split "+s.Name, "seals %s as %s, want %s", half.file, half.digest, is)
 		}
 	}
 	return nil

@@ -74,6 +74,7 @@ const (
 	lawTip        = "tip"
 	lawLeases     = "leases"
 	lawLimits     = "limits"
+	lawGate       = "gate"
 	lawCandidates = "candidates"
 	lawDecisions  = "decisions"
 	lawRestores   = "restores"
@@ -83,7 +84,7 @@ const (
 // names lists the laws in that order.
 func names() []string {
 	return []string{lawSeal, lawChain, lawResults, lawBranch, lawSignatures, lawAnchors, lawOrder, lawTip,
-		lawLeases, lawLimits, lawCandidates, lawDecisions, lawRestores, lawLogs}
+		lawLeases, lawLimits, lawGate, lawCandidates, lawDecisions, lawRestores, lawLogs}
 }
 
 // checker is one verification.
@@ -101,7 +102,8 @@ type checker struct {
 	verdicts map[int]verdict   // by the event that published it
 	logs     map[string]string // files below logs/ → blob
 	kept     []string          // commits that the run branch must hold
-	count    struct{ claims, candidates, decisions, restores, verdicts, signed, logs, gone int }
+	size     int               // of what a query seals
+	count    struct{ claims, candidates, decisions, restores, verdicts, signed, logs, gone, finals int }
 }
 
 // Run checks every law. An error means that the records could not be read at
@@ -149,7 +151,7 @@ func (c *checker) run() error {
 	}
 	if !whole {
 		c.skip("the journal cannot be read", lawResults, lawSignatures, lawAnchors, lawOrder, lawTip,
-			lawLeases, lawLimits, lawCandidates, lawDecisions, lawRestores, lawLogs)
+			lawLeases, lawLimits, lawGate, lawCandidates, lawDecisions, lawRestores, lawLogs)
 		return nil
 	}
 	var results sync.WaitGroup
