@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 )
@@ -19,60 +20,32 @@ type batch struct {
 	max int64  // bytes of an object that is read
 	why string // told with a missing object
 
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *bufio.Reader
-	stderr *bytes.Buffer
+	cmd     *exec.Cmd
+	in      io.WriteCloser // nil where it is asked by another process
+	out     *bufio.Reader
+	stderr  *bytes.Buffer
+	scratch []byte // of an answer, where it is used again
+	reuse   bool
 }
 
 func (b *batch) object(id string) (kind string, data []byte, err error) {
-	err = b.objects([]string{id}, func(_, k string, d []byte) error {
-		kind, data = k, d
-		return nil
-	})
-	return kind, data, err
-}
-
-// objects reads many objects while it asks for more, which saves two changes
-// between processes for each. It stops at the first error, take's included.
-func (b *batch) objects(ids []string, take func(id, kind string, data []byte) error) error {
-	if len(ids) == 0 {
-		return nil
-	}
 	if b.cmd == nil {
 		if err := b.start(); err != nil {
-			return err
+			return "", nil, err
 		}
 	}
-	sent := make(chan error, 1)
-	in := b.in
-	ask := func() {
-		_, err := io.WriteString(in, strings.Join(ids, "\n")+"\n")
-		sent <- err
+	if _, err := io.WriteString(b.in, id+"\n"); err != nil {
+		return "", nil, b.fail(id, err)
 	}
-	if len(ids) == 1 {
-		ask() // fits into the pipe
-	} else {
-		go ask()
+	kind, data, err = b.receive(id)
+	var missing *MissingError
+	switch {
+	case errors.As(err, &missing):
+		missing.Why = b.why
+	case err != nil:
+		err = b.fail(id, err)
 	}
-	for i, id := range ids {
-		kind, data, err := b.receive(id)
-		if err == nil {
-			err = take(id, kind, data)
-		}
-		var missing *MissingError
-		if errors.As(err, &missing) {
-			missing.Why = b.why
-			if i == len(ids)-1 {
-				<-sent // everything was answered: the process can go on
-				return err
-			}
-		}
-		if err != nil {
-			return b.fail(id, err)
-		}
-	}
-	return <-sent
+	return kind, data, err
 }
 
 // fail ends a process that is out of step and says why.
@@ -91,12 +64,27 @@ func (b *batch) fail(id string, err error) error {
 	return fmt.Errorf("object %s: %w", id, err)
 }
 
-func (b *batch) start() error {
-	cmd := b.git.command(b.ctx, "cat-file", "--batch")
+// start starts a git that is asked through in. One with "--buffer" writes what
+// it has to say in large pieces: it answers when it has been asked for much, or
+// for everything.
+func (b *batch) start(options ...string) error {
+	cmd := b.git.command(b.ctx, append([]string{"cat-file", "--batch"}, options...)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
+	b.in = in
+	return b.run(cmd, len(options) > 0)
+}
+
+// startFrom starts a git that is asked by what writes to r.
+func (b *batch) startFrom(r *os.File, options ...string) error {
+	cmd := b.git.command(b.ctx, append([]string{"cat-file", "--batch"}, options...)...)
+	cmd.Stdin = r
+	return b.run(cmd, true)
+}
+
+func (b *batch) run(cmd *exec.Cmd, bulk bool) error {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -106,35 +94,53 @@ func (b *batch) start() error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("git cat-file: %w", err)
 	}
-	b.cmd, b.in, b.out = cmd, in, bufio.NewReaderSize(out, 64<<10)
+	b.cmd, b.reuse, b.out = cmd, bulk, bufio.NewReaderSize(out, 64<<10)
 	return nil
 }
 
-// receive reads one answer. After an error other than *MissingError the
-// process is out of step and must be stopped.
+// receive reads the answer to one question. After an error other than
+// *MissingError the process is out of step and must be stopped.
 func (b *batch) receive(id string) (string, []byte, error) {
-	line, err := b.out.ReadString('\n')
+	got, kind, data, err := b.next()
+	if err == nil && got != id {
+		err = fmt.Errorf("git cat-file answered with %s", got)
+	}
+	return kind, data, err
+}
+
+// next reads whatever answer comes next.
+func (b *batch) next() (id, kind string, data []byte, err error) {
+	line, err := b.out.ReadSlice('\n')
 	if err != nil {
-		return "", nil, err
+		return "", "", nil, err
 	}
-	got, kind, size, err := parseBatchHeader(strings.TrimSuffix(line, "\n"))
+	id, kind, size, err := parseBatchHeader(strings.TrimSuffix(string(line), "\n"))
+	if err == nil && size > b.max {
+		err = &SizeError{ID: id, Bytes: size, Limit: b.max}
+	}
 	if err != nil {
-		return "", nil, err
+		return id, "", nil, err
 	}
-	if got != id {
-		return "", nil, fmt.Errorf("git cat-file answered with %s", got)
-	}
-	if size > b.max {
-		return "", nil, &SizeError{ID: id, Bytes: size, Limit: b.max}
-	}
-	data := make([]byte, size+1)
+	data = b.room(int(size) + 1)
 	if _, err := io.ReadFull(b.out, data); err != nil {
-		return "", nil, err
+		return id, "", nil, err
 	}
 	if data[size] != '\n' {
-		return "", nil, errors.New("git cat-file is out of step")
+		return id, "", nil, errors.New("git cat-file is out of step")
 	}
-	return kind, data[:size], nil
+	return id, kind, data[:size:size], nil
+}
+
+// room gives n bytes for an answer: the same ones again where answers are read
+// in bulk.
+func (b *batch) room(n int) []byte {
+	if !b.reuse {
+		return make([]byte, n)
+	}
+	if n > len(b.scratch) {
+		b.scratch = make([]byte, 2*n)
+	}
+	return b.scratch[:n]
 }
 
 // stop ends the process and returns what it complained about.
@@ -142,7 +148,9 @@ func (b *batch) stop() string {
 	if b.cmd == nil {
 		return ""
 	}
-	b.in.Close()
+	if b.in != nil {
+		b.in.Close()
+	}
 	_ = b.cmd.Cancel() // it may be writing an object that nobody will read
 	_ = b.cmd.Wait()   // it was killed: its status says nothing
 	b.cmd = nil

@@ -54,6 +54,7 @@ func OpenClone(ctx context.Context, dir, remote string) (*Clone, error) {
 	s := openStore(dir)
 	c := &Clone{objects: newObjects(s, sha1.Size), store: s, remote: remote, held: held,
 		git: git{dir: dir, person: true, set: append(noHooks(), transport()...)}}
+	c.many = &batch{ctx: ctx, git: git{dir: dir, set: noHooks()}, max: maxObject}
 	if err := c.readBranches(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}

@@ -9,7 +9,10 @@ import (
 // Diff lists what differs between the trees of two commits, "" for no commit
 // and so for an empty tree. Folders with one id are not looked into: it costs
 // what has changed, not what is there.
-func (o *objects) Diff(from, to string) ([]Change, error) {
+func (o *objects) Diff(from, to string) ([]Change, error) { return o.diff(from, to, nil) }
+
+// diff is Diff; known are trees that have been read for it.
+func (o *objects) diff(from, to string, known map[string][]treeEntry) ([]Change, error) {
 	var trees [2]string
 	for i, id := range []string{from, to} {
 		if id == "" {
@@ -21,7 +24,10 @@ func (o *objects) Diff(from, to string) ([]Change, error) {
 		}
 		trees[i] = c.Tree
 	}
-	d := treeDiff{o: o, left: maxEntries}
+	if from == "" && known == nil {
+		o.preload(trees[1]) // all of it is asked for
+	}
+	d := treeDiff{o: o, known: known, left: maxEntries}
 	if err := d.add(trees[0], trees[1], "", 0); err != nil {
 		return nil, fmt.Errorf("trees of commits %s and %s: %w", orNothing(from), orNothing(to), err)
 	}
@@ -31,9 +37,10 @@ func (o *objects) Diff(from, to string) ([]Change, error) {
 
 // treeDiff is one walk through two trees at once, within a budget.
 type treeDiff struct {
-	o    *objects
-	left int
-	out  []Change
+	o     *objects
+	known map[string][]treeEntry
+	left  int
+	out   []Change
 }
 
 func (d *treeDiff) add(a, b, prefix string, depth int) error {
@@ -92,6 +99,9 @@ func (d *treeDiff) entries(tree string) ([]treeEntry, error) {
 	if tree == "" {
 		return nil, nil
 	}
+	if entries, ok := d.known[tree]; ok {
+		return entries, nil
+	}
 	return d.o.tree(tree)
 }
 
@@ -116,6 +126,9 @@ func (d *treeDiff) flat(a, b, prefix string, depth int) error {
 // names; where a tree does not have one its entry is zero. ok is false where a
 // tree holds a name twice.
 func pair(a, b []treeEntry) (couples [][2]treeEntry, ok bool) {
+	if ordered(a) && ordered(b) {
+		return merged(a, b), true
+	}
 	where := make(map[string]int, len(a)+len(b))
 	for side, list := range [2][]treeEntry{a, b} {
 		for _, e := range list {
@@ -135,4 +148,35 @@ func pair(a, b []treeEntry) (couples [][2]treeEntry, ok bool) {
 		return strings.Compare(max(x[0].name, x[1].name), max(y[0].name, y[1].name))
 	})
 	return couples, true
+}
+
+// ordered says whether names stand in the order of their bytes, each once. Git's
+// own order is another one only where a file's name continues a folder's.
+func ordered(entries []treeEntry) bool {
+	for i := 1; i < len(entries); i++ {
+		if entries[i-1].name >= entries[i].name {
+			return false
+		}
+	}
+	return true
+}
+
+// merged is pair for trees that are ordered; what is alike is left out.
+func merged(a, b []treeEntry) (couples [][2]treeEntry) {
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].name < b[0].name:
+			couples = append(couples, [2]treeEntry{a[0], {}})
+			a = a[1:]
+		case len(a) == 0 || b[0].name < a[0].name:
+			couples = append(couples, [2]treeEntry{{}, b[0]})
+			b = b[1:]
+		default:
+			if a[0] != b[0] {
+				couples = append(couples, [2]treeEntry{a[0], b[0]})
+			}
+			a, b = a[1:], b[1:]
+		}
+	}
+	return couples
 }

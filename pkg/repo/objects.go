@@ -19,17 +19,13 @@ type source interface {
 	object(id string) (kind string, data []byte, err error)
 }
 
-// bulk is a source that is faster when it is asked for many objects at once.
-type bulk interface {
-	objects(ids []string, take func(id, kind string, data []byte) error) error
-}
-
 // objects reads commits, trees and blobs out of a source. Everything that is
 // read is hashed again. It may be used by several goroutines at once.
 type objects struct {
 	mu    sync.Mutex
 	src   source
-	width int // bytes of an id: 20 or 32
+	many  *batch // reads many objects at once, nil where nothing does
+	width int    // bytes of an id: 20 or 32
 
 	// What has been read once: objects never change, and the trees of a run
 	// share nearly all their folders.
@@ -46,21 +42,34 @@ func newObjects(src source, width int) *objects {
 // read returns the contents of an object of a kind.
 func (o *objects) read(id, kind string) ([]byte, error) {
 	if !isID(id, o.width) {
-		return nil, fmt.Errorf("%q is not an object id of %d digits", id, 2*o.width)
+		return nil, o.notAnID(id)
 	}
 	o.mu.Lock()
 	got, data, err := o.src.object(id)
 	o.mu.Unlock()
+	if err == nil {
+		err = o.genuine(id, got, kind, data)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if real := hashObject(got, data, o.width); real != id {
-		return nil, fmt.Errorf("object %s is damaged: its bytes are those of %s", id, real)
-	}
-	if got != kind {
-		return nil, fmt.Errorf("object %s is a %s, not a %s", id, got, kind)
-	}
 	return data, nil
+}
+
+func (o *objects) notAnID(id string) error {
+	return fmt.Errorf("%q is not an object id of %d digits", id, 2*o.width)
+}
+
+// genuine checks that what was read is the object of that id, and of the kind
+// that is wanted.
+func (o *objects) genuine(id, kind, want string, data []byte) error {
+	if real := hashObject(kind, data, o.width); real != id {
+		return &ObjectError{ID: id, Why: "is damaged: its bytes are those of " + real}
+	}
+	if kind != want {
+		return &ObjectError{ID: id, Why: fmt.Sprintf("is a %s, not a %s", kind, want)}
+	}
+	return nil
 }
 
 // hashObject returns the id that git gives to an object.
@@ -175,7 +184,7 @@ func (o *objects) tree(id string) ([]treeEntry, error) {
 	}
 	entries, err = parseTree(raw, o.width)
 	if err != nil {
-		return nil, fmt.Errorf("tree %s: %w", id, err)
+		return nil, &ObjectError{ID: id, Why: "is a " + err.Error()}
 	}
 	o.mu.Lock()
 	o.keep(id, entries)
@@ -205,17 +214,9 @@ func (o *objects) charge(entries int) {
 func (o *objects) preload(root string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	src, ok := o.src.(bulk)
 	seen := map[string]bool{root: true}
-	for level := []string{root}; ok && len(level) > 0 && o.cached < maxCached; {
-		err := src.objects(o.unknown(level), func(id, kind string, data []byte) error {
-			entries, err := parseTree(data, o.width)
-			if err == nil && hashObject("tree", data, o.width) == id && kind == "tree" {
-				o.keep(id, entries)
-			}
-			return err
-		})
-		if err != nil {
+	for level := []string{root}; o.many != nil && len(level) > 0 && o.cached < maxCached; {
+		if o.readLevel(o.unknown(level)) != nil {
 			return
 		}
 		var next []string
@@ -228,6 +229,41 @@ func (o *objects) preload(root string) {
 			}
 		}
 		level = next
+	}
+}
+
+// readLevel reads trees and keeps those that are right. The caller holds the lock.
+func (o *objects) readLevel(ids []string) error {
+	if len(ids) >= worthOwn {
+		return o.readApart(ids, o.keep)
+	}
+	for _, id := range ids {
+		kind, data, err := o.src.object(id)
+		if err != nil {
+			return err
+		}
+		o.take(id, kind, data, o.keep)
+	}
+	return nil
+}
+
+// readApart reads many trees and gives those that are right to keep.
+func (o *objects) readApart(ids []string, keep func(id string, entries []treeEntry)) error {
+	return o.many.apart(ids, func(id, kind string, data []byte, err error) error {
+		if err == nil {
+			o.take(id, kind, data, keep)
+		}
+		return nil
+	})
+}
+
+// take gives a tree to keep if it is right.
+func (o *objects) take(id, kind string, data []byte, keep func(id string, entries []treeEntry)) {
+	if o.genuine(id, kind, "tree", data) != nil {
+		return
+	}
+	if entries, err := parseTree(data, o.width); err == nil {
+		keep(id, entries)
 	}
 }
 
@@ -288,5 +324,5 @@ func (o *objects) lookup(tree, name string) (treeEntry, error) {
 	case 1:
 		return found[0], nil
 	}
-	return treeEntry{}, fmt.Errorf("malformed tree %s: %q stands in it %d times", tree, name, len(found))
+	return treeEntry{}, &ObjectError{ID: tree, Why: fmt.Sprintf("is a malformed tree: %q stands in it %d times", name, len(found))}
 }

@@ -19,21 +19,29 @@ type treeEntry struct {
 // parseTree reads a raw tree object whose ids have width bytes. It takes every
 // name and mode that git can store, in the order they stand.
 func parseTree(raw []byte, width int) ([]treeEntry, error) {
-	var out []treeEntry
-	for len(raw) > 0 {
-		mode, rest, ok := bytes.Cut(raw, []byte{' '})
-		if !ok || len(mode) == 0 || len(mode) > 7 || strings.Trim(string(mode), "01234567") != "" {
+	// All names and ids of a tree share two strings: there are many of both.
+	text := string(raw)
+	var ids []byte
+	out := make([]treeEntry, 0, len(raw)/(width+12))
+	for at := 0; at < len(text); {
+		mode, rest, ok := strings.Cut(text[at:], " ")
+		if !ok || len(mode) == 0 || len(mode) > 7 || strings.Trim(mode, "01234567") != "" {
 			return nil, fmt.Errorf("malformed tree: entry %d has no mode", len(out)+1)
 		}
-		name, rest, ok := bytes.Cut(rest, []byte{0})
+		name, rest, ok := strings.Cut(rest, "\x00")
 		if !ok || len(name) == 0 {
 			return nil, fmt.Errorf("malformed tree: entry %d has no name", len(out)+1)
 		}
 		if len(rest) < width {
 			return nil, fmt.Errorf("malformed tree: entry %q has no whole id", name)
 		}
-		out = append(out, treeEntry{string(mode), string(name), hex.EncodeToString(rest[:width])})
-		raw = rest[width:]
+		out = append(out, treeEntry{mode: mode, name: name})
+		at = len(text) - len(rest)
+		ids = hex.AppendEncode(ids, raw[at:at+width])
+		at += width
+	}
+	for i, all := 0, string(ids); i < len(out); i++ {
+		out[i].id = all[2*width*i : 2*width*(i+1)]
 	}
 	return out, nil
 }
@@ -67,14 +75,14 @@ func parseCommit(id string, raw []byte, width int) (Commit, error) {
 	lines := strings.Split(string(head), "\n")
 	tree, ok := strings.CutPrefix(lines[0], "tree ")
 	if !ok || !isID(tree, width) {
-		return c, fmt.Errorf("malformed commit %s: it names no tree", id)
+		return c, &ObjectError{ID: id, Why: "is a malformed commit: it names no tree"}
 	}
 	c.Tree = tree
 	lines = lines[1:]
 	for len(lines) > 0 && strings.HasPrefix(lines[0], "parent ") {
 		parent := strings.TrimPrefix(lines[0], "parent ")
 		if !isID(parent, width) {
-			return c, fmt.Errorf("malformed commit %s: parent %q", id, parent)
+			return c, &ObjectError{ID: id, Why: fmt.Sprintf("is a malformed commit: its parent is %q", parent)}
 		}
 		c.Parents = append(c.Parents, parent)
 		lines = lines[1:]

@@ -128,6 +128,16 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("object %s is missing: %s", e.ID, e.Why)
 }
 
+// ObjectError says that an object is not what it must be: its bytes are not
+// those of its id, it is of another kind, or it cannot be taken apart. Reading
+// it again will not help.
+type ObjectError struct {
+	ID  string
+	Why string // begins with a verb
+}
+
+func (e *ObjectError) Error() string { return fmt.Sprintf("object %s %s", e.ID, e.Why) }
+
 // SizeError says that an object is larger than this package reads.
 type SizeError struct {
 	ID           string

@@ -71,6 +71,7 @@ func OpenWork(ctx context.Context, dir string) (*Work, error) {
 		w.batch.why = "this clone is shallow; run `git fetch --unshallow`"
 	}
 	w.objects = newObjects(w.batch, width)
+	w.many = w.batch
 	return w, nil
 }
 
