@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
-	"strings"
-	"sync"
 )
 
 // SegmentSize is the number of attempts whose events stand in one segment.
@@ -47,110 +44,19 @@ type Chain struct {
 // ReadJournal reads a journal from its segments, keyed by name, and checks
 // every line's form and its place in the chain. An error is a *CorruptError.
 func ReadJournal(segments map[string][]byte) (Chain, error) {
-	if len(segments) == 0 {
-		return Chain{}, &CorruptError{Segment: Segment(0), Why: "the journal is empty"}
-	}
-	names := make(map[string]bool, len(segments))
-	for i := range len(segments) {
-		names[Segment(i*SegmentSize)] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(segments)) {
-		if !names[name] {
-			return Chain{}, &CorruptError{Segment: name, Why: fmt.Sprintf("is none of the %d segments from %s on: one is missing or misnamed", len(segments), Segment(0))}
-		}
-	}
-	chain := Chain{Head: ZeroHash}
-	for i, part := range parseAll(segments) {
-		if err := chain.join(i, part); err != nil {
+	var chain Chain
+	for l, err := range Lines(segments) {
+		if err != nil {
 			return Chain{}, err
 		}
+		chain.Events, chain.Head = append(chain.Events, l.Event), l.Hash
 	}
 	return chain, nil
 }
 
-// part is what was read of one segment: its lines up to the first that is
-// wrong, and what is wrong with that.
-type part struct {
-	name   string
-	events []Event
-	hashes []string
-	err    error
-}
-
-// bad is an error about the line behind the first n.
-func (p *part) bad(n int, format string, args ...any) error {
-	return &CorruptError{Segment: p.name, Line: n + 1, Why: fmt.Sprintf(format, args...)}
-}
-
-// parseAll reads the lines of all segments, several segments at a time: a long
-// journal is little but decoding.
-func parseAll(segments map[string][]byte) []part {
-	parts := make([]part, len(segments))
-	var working sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for i := range parts {
-		p := &parts[i]
-		p.name = Segment(i * SegmentSize)
-		free <- struct{}{}
-		working.Go(func() {
-			p.parse(segments[p.name])
-			<-free
-		})
-	}
-	working.Wait()
-	return parts
-}
-
-func (p *part) parse(data []byte) {
-	if len(data) == 0 {
-		p.err = &CorruptError{Segment: p.name, Why: "the segment is empty"}
-		return
-	}
-	decoder := strict{met: map[string]string{}}
-	for n, text := range splitLines(data) {
-		if len(text) > MaxLine {
-			p.err = p.bad(n, "%d bytes, at most %d fit one line", len(text), MaxLine)
-			return
-		}
-		if text[len(text)-1] != '\n' {
-			p.err = p.bad(n, "the line has no end")
-			return
-		}
-		e, err := decoder.parse(text)
-		if err != nil {
-			p.err = p.bad(n, "%v", err)
-			return
-		}
-		p.events, p.hashes = append(p.events, e), append(p.hashes, Hash(text))
-	}
-}
-
-// join appends the segment with the given index to the chain.
-func (c *Chain) join(index int, p part) error {
-	for n, e := range p.events {
-		if e.Seq != len(c.Events) {
-			return p.bad(n, "seq %d, want %d", e.Seq, len(c.Events))
-		}
-		if e.Prev != c.Head {
-			return p.bad(n, "prev is %s, the line before has %s", e.Prev, c.Head)
-		}
-		if e.Iteration/SegmentSize != index {
-			return p.bad(n, "iteration %d belongs to %s", e.Iteration, Segment(e.Iteration))
-		}
-		if err := c.fits(e); err != nil {
-			return p.bad(n, "%v", err)
-		}
-		c.Events, c.Head = append(c.Events, e), p.hashes[n]
-	}
-	return p.err
-}
-
-// fits checks run and iteration of an event against those before it.
-func (c *Chain) fits(e Event) error {
-	if len(c.Events) == 0 {
-		return nil
-	}
-	first, last := c.Events[0], c.Events[len(c.Events)-1]
+// fits checks run and iteration of an event against the first and the last of
+// those before it.
+func fits(first, last, e Event) error {
 	switch {
 	case e.Run != first.Run:
 		return fmt.Errorf("run %q, the journal is of %q", e.Run, first.Run)
@@ -177,8 +83,10 @@ func (c Chain) Append(events ...Event) (Chain, []byte, error) {
 		if e, err = ParseEvent(text); err != nil {
 			return Chain{}, nil, fmt.Errorf("event %d: %w", len(c.Events), err)
 		}
-		if err := c.fits(e); err != nil {
-			return Chain{}, nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Data.Kind(), err)
+		if n := len(c.Events); n > 0 {
+			if err := fits(c.Events[0], c.Events[n-1], e); err != nil {
+				return Chain{}, nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Data.Kind(), err)
+			}
 		}
 		c.Events = append(c.Events, e)
 		c.Head = Hash(text)
@@ -191,7 +99,7 @@ func (c Chain) Append(events ...Event) (Chain, []byte, error) {
 // compares them with the journal that they are a projection of. An error is a
 // *CorruptError.
 func ReadResults(segments map[string][]byte, journal []Event) ([]Entry, error) {
-	want := map[string][]byte{}
+	p := Projection{Segments: segments}
 	var entries []Entry
 	for _, e := range journal {
 		f, ok := e.Data.(*Finalized)
@@ -202,22 +110,69 @@ func ReadResults(segments map[string][]byte, journal []Event) ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := Results(f.Entry.Iteration)
-		want[name] = append(want[name], text...)
+		p.Add(f.Entry.Iteration, text)
 		entries = append(entries, f.Entry)
 	}
-	for _, name := range slices.Sorted(maps.Keys(segments)) {
-		if _, ok := want[name]; !ok {
-			return nil, &CorruptError{Segment: name, Why: "the journal knows no attempt of this segment"}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if !bytes.Equal(segments[name], want[name]) {
-			line := 1 + strings.Count(string(want[name][:differ(segments[name], want[name])]), "\n")
-			return nil, &CorruptError{Segment: name, Line: line, Why: "differs from the journal's finalized event"}
-		}
+	if err := p.End(); err != nil {
+		return nil, err
 	}
 	return entries, nil
+}
+
+// Projection compares results with the entries of a journal, one at a time.
+type Projection struct {
+	// Segments are the results, keyed by the names of their segments.
+	Segments map[string][]byte
+
+	at map[string]*position
+}
+
+// position is how far a segment agrees with the journal.
+type position struct{ lines, bytes, wrong int }
+
+// Add compares the next entry, given by its iteration and its line.
+func (p *Projection) Add(iteration int, text []byte) {
+	name := Results(iteration)
+	if p.at == nil {
+		p.at = map[string]*position{}
+	}
+	at := p.at[name]
+	if at == nil {
+		at = &position{}
+		p.at[name] = at
+	}
+	at.lines++
+	if at.wrong > 0 {
+		return
+	}
+	if !bytes.HasPrefix(p.Segments[name][at.bytes:], text) {
+		at.wrong = at.lines
+		return
+	}
+	at.bytes += len(text)
+}
+
+// Has gives the offset behind the last entry in its segment.
+func (p *Projection) Has(iteration int) int { return p.at[Results(iteration)].bytes }
+
+// End says what is wrong with the results, once every entry was added. An error
+// is a *CorruptError.
+func (p *Projection) End() error {
+	for _, name := range slices.Sorted(maps.Keys(p.Segments)) {
+		if p.at[name] == nil {
+			return &CorruptError{Segment: name, Why: "the journal knows no attempt of this segment"}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.at)) {
+		at := p.at[name]
+		if at.wrong == 0 && at.bytes < len(p.Segments[name]) {
+			at.wrong = at.lines + 1
+		}
+		if at.wrong > 0 {
+			return &CorruptError{Segment: name, Line: at.wrong, Why: "differs from the journal's finalized event"}
+		}
+	}
+	return nil
 }
 
 // splitLines cuts data behind every newline; a rest without one is a line too.

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
@@ -48,7 +49,15 @@ type clerk struct {
 	project map[string][]byte        // the files of the run branch
 	sink    io.Writer                // for git fast-import, or io.Discard
 	begun   bool                     // the run branch was told to it
+	// Commits that wait for the versions of the files that they change, newest
+	// first: so a repack lays them out, and so each version is a small delta.
+	pending  bytes.Buffer
+	versions map[string][]version
+	marks    int
 }
+
+// version is a file as it was: so many of its bytes.
+type version struct{ mark, length int }
 
 func (k *clerk) Commit(id string) (repo.Commit, error) {
 	c, ok := k.commits[id]
@@ -103,7 +112,7 @@ func newClerk(t testing.TB, sink io.Writer) *clerk {
 	k := &clerk{
 		t: t, signer: key(t, "example.com/widget", 1), origin: "research-loop/octo-org/widget/speedup",
 		now: time.Unix(1800000000, 0).UTC(), files: map[string][]byte{}, ids: map[string]string{}, changed: map[string]bool{},
-		sink: sink, commits: map[string]repo.Commit{}, changes: map[string][]repo.Change{}, blobs: map[string][]byte{}, all: map[string][]repo.Change{},
+		sink: sink, versions: map[string][]version{}, commits: map[string]repo.Commit{}, changes: map[string][]repo.Change{}, blobs: map[string][]byte{}, all: map[string][]repo.Change{},
 	}
 	text := strings.Replace(keys(k.signer)+draft, "attempts: 50", "attempts: 1000000", 1)
 	c, err := contract.Parse("contract.yml", []byte(text))
@@ -178,20 +187,41 @@ func (k *clerk) make(files map[string][]byte, parents []string, message string, 
 	if script == nil {
 		branch, put = "main", files
 	}
-	k.emit(branch, message, put)
+	k.emit(branch, message, put, nil)
 	return c.ID
 }
 
-// emit tells fast-import about a commit on top of a branch.
-func (k *clerk) emit(branch, message string, put map[string][]byte) {
-	fmt.Fprintf(k.sink, "commit refs/heads/%s\ncommitter %s\ndata %d\n%s", branch, person, len(message), message)
+// emit tells fast-import about a commit on top of a branch. Files that grow are
+// given by their marks, the others by what they hold.
+func (k *clerk) emit(branch, message string, put map[string][]byte, marked map[string]int) {
+	w := &k.pending
+	fmt.Fprintf(w, "commit refs/heads/%s\ncommitter %s\ndata %d\n%s", branch, person, len(message), message)
 	if branch == journal.RunBranch(tag) && !k.begun {
 		k.begun = true
-		fmt.Fprintf(k.sink, "from refs/heads/main\n")
+		fmt.Fprintf(w, "from refs/heads/main\n")
+	}
+	for path, mark := range marked {
+		fmt.Fprintf(w, "M 100644 :%d %s\n", mark, path)
 	}
 	for path, data := range put {
-		fmt.Fprintf(k.sink, "M 100644 inline %s\ndata %d\n%s\n", path, len(data), data)
+		fmt.Fprintf(w, "M 100644 inline %s\ndata %d\n%s\n", path, len(data), data)
 	}
+}
+
+// release tells fast-import about the versions of all files that grew, and then
+// about the commits that wait for them.
+func (k *clerk) release() {
+	for file, versions := range k.versions {
+		for _, v := range slices.Backward(versions) {
+			fmt.Fprintf(k.sink, "blob\nmark :%d\ndata %d\n", v.mark, v.length)
+			_, err := k.sink.Write(k.files[file][:v.length])
+			k.must(err)
+			fmt.Fprintln(k.sink)
+		}
+	}
+	clear(k.versions)
+	_, err := k.pending.WriteTo(k.sink)
+	k.must(err)
 }
 
 // treeID is the id of the tree of the files below a prefix.
@@ -230,13 +260,21 @@ func (k *clerk) flush() {
 	if k.head != "" {
 		commit.Parents = []string{k.head}
 	}
-	put := map[string][]byte{}
-	defer func() { k.emit(journal.StateBranch(tag), "state\n", put) }()
+	put, marked := map[string][]byte{}, map[string]int{}
+	defer func() { k.emit(journal.StateBranch(tag), "state\n", put, marked) }()
 	for file := range k.changed {
 		data := k.files[file]
-		put[journal.Folder(tag)+file] = data
-		blob := id("blob", data)
-		if !strings.HasPrefix(file, "journal/") && !strings.HasPrefix(file, "results/") {
+		blob := ""
+		if strings.HasPrefix(file, "journal/") || strings.HasPrefix(file, "results/") {
+			k.marks++
+			k.versions[file] = append(k.versions[file], version{k.marks, len(data)})
+			marked[journal.Folder(tag)+file] = k.marks
+			if k.sink == io.Discard {
+				blob = id("blob", data)
+			}
+		} else {
+			blob = id("blob", data)
+			put[journal.Folder(tag)+file] = data
 			k.blobs[blob] = data
 		}
 		path := journal.Folder(tag) + file
@@ -260,6 +298,9 @@ func (k *clerk) flush() {
 // attempt judges one candidate, launched so many times.
 func (k *clerk) attempt(repetitions int) {
 	i := k.run.Iteration + 1
+	if i%ledger.SegmentSize == 0 {
+		k.release()
+	}
 	claim := &ledger.Claim{Holder: ledger.Holder{Host: "h", PID: 7, Start: "1"}, Deadline: k.now.Add(10 * time.Minute)}
 	head := ledger.Head{Incumbent: k.run.Best(), Lease: fmt.Sprintf("%016x", i)}
 	first := head
@@ -364,21 +405,40 @@ func measureVerify(b *testing.B, src verify.Source) {
 		}
 	}
 	runtime.ReadMemStats(&after)
+	if peak := peakMemory(); peak > 0 {
+		b.ReportMetric(float64(peak)/(1<<20), "MiB-peak")
+	}
 	b.ReportMetric(float64(after.HeapSys)/(1<<20), "MiB-heap")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/(1<<20)/float64(b.N), "MiB-allocated/op")
+}
+
+// peakMemory is the most memory that this process has had, 0 where nobody says.
+func peakMemory() int {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	text, _, _ := strings.Cut(rest, "kB")
+	n, _ := strconv.Atoi(strings.TrimSpace(text))
+	return n << 10
+}
+
+func fromEnv(b *testing.B, key string, n int) int {
+	if text := os.Getenv(key); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			b.Fatalf("%s: %v", key, err)
+		}
+	}
+	return n
 }
 
 // BenchmarkVerifyGit verifies runs out of a real repository, packed as a fetch
 // leaves it. RESEARCH_LOOP_BENCH_ATTEMPTS says how long the run is, and
 // RESEARCH_LOOP_BENCH_KEEP where the repository stays, and is taken from again.
 func BenchmarkVerifyGit(b *testing.B) {
-	attempts := 100
-	if text := os.Getenv("RESEARCH_LOOP_BENCH_ATTEMPTS"); text != "" {
-		var err error
-		if attempts, err = strconv.Atoi(text); err != nil {
-			b.Fatal(err)
-		}
-	}
+	attempts, repetitions := fromEnv(b, "RESEARCH_LOOP_BENCH_ATTEMPTS", 100), fromEnv(b, "RESEARCH_LOOP_BENCH_REPETITIONS", 1)
 	dir := os.Getenv("RESEARCH_LOOP_BENCH_KEEP")
 	if dir == "" {
 		dir = b.TempDir()
@@ -398,11 +458,12 @@ func BenchmarkVerifyGit(b *testing.B) {
 			buffered := bufio.NewWriterSize(writer, 1<<20)
 			k := newClerk(b, buffered)
 			for range attempts + 1 {
-				k.attempt(1)
+				k.attempt(repetitions)
 			}
+			k.release()
 			writer.CloseWithError(buffered.Flush())
 		}()
-		git(reader, "-C", dir, "-c", "core.compression=1", "-c", "pack.compression=1", "-c", "core.bigFileThreshold=1g", "fast-import", "--quiet", "--depth=10")
+		git(reader, "-C", dir, "-c", "core.compression=1", "-c", "pack.compression=1", "-c", "core.bigFileThreshold=1g", "fast-import", "--quiet", "--depth=50")
 	}
 	work, err := repo.OpenWork(context.Background(), dir)
 	if err != nil {

@@ -2,32 +2,34 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 )
 
-// point is one commit of the state branch.
+// point is one commit of the state branch that is checked.
 type point struct {
+	index  int // in the branch, from its first commit
 	commit string
-	more   []string          // its parents beyond the first
-	note   []byte            // the checkpoint, if it changed
+	id     string            // of the checkpoint, "" where it did not change
+	note   []byte            // the checkpoint
 	files  map[string]string // segments that changed → blob
-	// What is found out about it: how many journal lines it holds, 0 where that
-	// is not known, and, if it was looked at, what it signs or why nothing.
-	lines  int
-	says   int // the lines that the checkpoint claims, 0 without one
-	signed ledger.Checkpoint
-	err    error
+	// What is found out about it: how many journal lines the point before it
+	// and it itself hold, 0 where that is not known, which segment is not what
+	// they make of it, and what is wrong with the checkpoint.
+	from, lines int
+	wrong       string
+	err         error
 }
 
 func (p *point) place(name string) string { return fmt.Sprintf("%s at %.12s", name, p.commit) }
@@ -35,58 +37,84 @@ func (p *point) place(name string) string { return fmt.Sprintf("%s at %.12s", na
 // branch walks the state branch along its first parents and lists what the
 // commits to check have changed since the one before.
 func (c *checker) branch() error {
-	var commits []repo.Commit
+	var ids []string
+	more := [][]string{} // parents beyond the first
 	for id := c.src.State; id != ""; {
 		commit, ok, err := c.commit(lawBranch, "the state branch", id, true)
 		if err != nil {
 			return err
 		}
 		if !ok {
+			c.cut = c.src.Shallow
 			break
 		}
-		commits = append(commits, commit)
 		id = ""
 		if len(commit.Parents) > 0 {
 			id = commit.Parents[0]
 		}
+		ids, more = append(ids, commit.ID), append(more, commit.Parents[min(1, len(commit.Parents)):])
 	}
-	slices.Reverse(commits)
-	c.past = len(commits)
-	before, done := "", 0
+	slices.Reverse(ids)
+	slices.Reverse(more)
+	c.past, c.more = len(ids), more
+	var checked []string
 	for _, i := range c.toCheck() {
-		p := point{commit: commits[i].ID, files: map[string]string{}}
-		for ; done <= i; done++ {
-			p.more = append(p.more, commits[done].Parents[min(1, len(commits[done].Parents)):]...)
-		}
-		changes, err := c.src.Objects.Diff(before, p.commit)
-		if err != nil {
-			return err
-		}
+		c.points = append(c.points, point{index: i, commit: ids[i], files: map[string]string{}})
+		checked = append(checked, ids[i])
+	}
+	err := c.src.diffs(checked, func(i int, changes []repo.Change) error {
 		for _, change := range changes {
-			if err := c.change(&p, change, before == ""); err != nil {
+			if err := c.change(&c.points[i], change, i == 0); err != nil {
 				return err
 			}
 		}
-		c.points = append(c.points, p)
-		before = p.commit
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	c.say(lawBranch, "%d commits, each only adds to journal, results and logs", c.past)
-	return nil
+	return c.notes()
 }
 
-// parents refuses further parents of a commit that its own lines do not name.
-func (c *checker) parents(p *point, from int) {
-	named := map[string]bool{}
-	for _, e := range c.Chain.Events[from:max(p.lines, from)] {
-		for _, id := range journal.Naming(e.Data) {
-			named[id] = true
+// notes reads the checkpoints of the points.
+func (c *checker) notes() error {
+	var ids []string
+	var of []*point
+	for i := range c.points {
+		if p := &c.points[i]; p.id != "" {
+			ids, of = append(ids, p.id), append(of, p)
 		}
 	}
-	for _, id := range p.more {
-		if !named[id] {
-			c.bad(lawBranch, "commit "+p.commit, "has, or one just before it, the parent %s, which none of its %d journal lines names", id, max(p.lines-from, 0))
+	return c.src.blobs(ids, func(i int, data []byte) error {
+		of[i].note = bytes.Clone(data[:min(len(data), maxAnchor)]) // no note is as long as that
+		return nil
+	})
+}
+
+// parents refuses further parents of the commits up to a point that the lines
+// they added do not name.
+func (c *checker) parents(p *point, after int) {
+	var named map[string]bool
+	for _, ids := range c.more[after : p.index+1] {
+		for _, id := range ids {
+			if named == nil {
+				named = c.named(p.from, p.lines)
+			}
+			if !named[id] {
+				c.bad(lawBranch, "commit "+p.commit, "has, or one just before it, the parent %s, which none of its %d journal lines names", id, max(p.lines-p.from, 0))
+			}
 		}
 	}
+}
+
+// named lists the commits that the journal names from one line on up to another.
+func (c *checker) named(from, to int) map[string]bool {
+	out := map[string]bool{}
+	i, _ := slices.BinarySearchFunc(c.names, from, func(n naming, line int) int { return n.line - line })
+	for ; i < len(c.names) && c.names[i].line < to; i++ {
+		out[c.names[i].id] = true
+	}
+	return out
 }
 
 // change sorts one change of a commit.
@@ -102,14 +130,13 @@ func (c *checker) change(p *point, change repo.Change, first bool) error {
 	}
 	switch {
 	case name == checkpointName:
-		p.note, err = c.src.Objects.Blob(entry.ID)
-		return err
+		p.id = entry.ID
 	case name == contractName && !first:
 		c.bad(lawBranch, p.place(name), "was changed, or added late: a run has one contract")
-	case strings.HasPrefix(name, "logs/") && change.From.ID != "":
-		c.bad(lawBranch, p.place(name), "was changed: a log is written once")
 	case strings.HasPrefix(name, "logs/"):
-		c.logs[strings.TrimPrefix(name, "logs/")] = entry.ID
+		if change.From.ID != "" {
+			c.bad(lawBranch, p.place(name), "was changed: a log is written once")
+		}
 	case name != contractName:
 		p.files[name] = entry.ID
 	}
@@ -122,11 +149,11 @@ func (c *checker) change(p *point, change repo.Change, first bool) error {
 // holds its whole segment anew.
 const maxPast = 2000
 
-// toCheck lists the commits to check: all where there are few, nothing is signed
-// or all are asked for, else the newest ones and an even spread of those before.
+// toCheck lists the commits to check: all where there are few or all are asked
+// for, else the newest ones and an even spread of those before.
 func (c *checker) toCheck() []int {
 	var out []int
-	if c.past <= maxPast || c.src.All || c.Verifier == nil {
+	if c.past <= maxPast || c.src.All {
 		for i := range c.past {
 			out = append(out, i)
 		}
@@ -143,84 +170,138 @@ func (c *checker) toCheck() []int {
 	return out
 }
 
-// open opens the checkpoints and every verdict note.
-func (c *checker) open() {
-	if c.Verifier == nil {
-		return
-	}
-	parallel(len(c.points), func(i int) {
-		p := &c.points[i]
-		if p.note == nil {
-			p.err = errors.New("was not written: every commit must sign what it adds")
-			return
-		}
-		p.says, _ = ledger.Length(p.note)
-		p.signed, p.err = c.Verifier.Checkpoint(p.note)
-	})
-	var published []int
-	for i, e := range c.Chain.Events {
-		if _, ok := e.Data.(*ledger.Published); ok {
-			published = append(published, i)
-		}
-	}
-	read := make([]verdict, len(published))
-	parallel(len(published), func(i int) {
-		d, _ := c.Chain.Events[published[i]].Data.(*ledger.Published)
-		read[i].note, read[i].err = c.Verifier.Verdict([]byte(d.Note))
-	})
-	c.verdicts = map[int]verdict{}
-	for i, v := range read {
-		c.verdicts[published[i]] = v
-	}
-}
-
-// verdict is a verdict note, or why it is none.
-type verdict struct {
-	note ledger.VerdictNote
-	err  error
-}
-
 // grow checks that journal and results of every commit to check are the
-// beginning of the newest ones, longer than those of the one before. No blob is
-// read: its id is the hash of what it must be.
-func (c *checker) grow() {
-	before := 0
-	from := make([]int, len(c.points))
+// beginning of the newest ones, longer than those of the one before, and that
+// its checkpoint signs them. No segment is read: its id is the hash of what it
+// must be.
+func (c *checker) grow() error {
+	sizes, err := c.sizes()
+	if err != nil {
+		return err
+	}
+	before, after := 0, 0
 	for i := range c.points {
 		p := &c.points[i]
-		from[i] = before
-		p.lines = c.length(p, before)
-		c.parents(p, before)
-		if p.lines == 0 {
-			c.bad(lawBranch, p.place("journal"), "is not the newest journal up to any line behind line %d: records were changed", before)
-		} else {
+		p.from, p.lines = before, c.length(p, before, sizes)
+		c.parents(p, after)
+		if after = p.index + 1; p.lines > 0 {
 			before = p.lines
+		}
+	}
+	parallel(len(c.points), func(i int) {
+		if p := &c.points[i]; p.lines > 0 {
+			p.wrong = c.mismatch(p, p.from, p.lines)
+		}
+		c.checkpoint(&c.points[i])
+	})
+	for i := range c.points {
+		p := &c.points[i]
+		if p.lines == 0 {
+			c.bad(lawBranch, p.place("journal"), "is not the newest journal up to any line behind line %d: records were changed", p.from)
+		}
+		if p.wrong != "" {
+			c.bad(lawBranch, p.place(p.wrong), "is not the newest one up to journal line %d: records were changed", p.lines)
+		}
+		if p.err != nil {
+			c.bad(lawSignatures, p.place(checkpointName), "%v", p.err)
 		}
 	}
 	if n := len(c.Chain.Events); before != n {
 		c.bad(lawBranch, "commit "+c.src.State, "holds %d journal lines, want %d", before, n)
 	}
-	wrong := make([]string, len(c.points))
-	parallel(len(c.points), func(i int) {
-		if p := &c.points[i]; p.lines > 0 {
-			wrong[i] = c.mismatch(p, from[i], p.lines)
-		}
-	})
-	for i, name := range wrong {
-		if p := &c.points[i]; name != "" {
-			c.bad(lawBranch, p.place(name), "is not the newest one up to journal line %d: records were changed", p.lines)
+	return nil
+}
+
+// checkpoint finds out what is wrong with the checkpoint of a commit.
+func (c *checker) checkpoint(p *point) {
+	switch {
+	case c.Verifier == nil && p.note != nil && c.unseen[lawSignatures] == "":
+		p.err = errors.New("stands there, but the contract has no keys")
+		return
+	case c.Verifier == nil:
+		return
+	case p.note == nil:
+		p.err = errors.New("was not written: every commit must sign what it adds")
+		return
+	}
+	signed, err := c.Verifier.Checkpoint(p.note)
+	if err != nil {
+		p.err = err
+		return
+	}
+	// What was said of the length or of the order need not be said again.
+	if is, ok := c.was(p.lines); ok && p.lines > 0 {
+		if b := agree(signed, is, checkpointName); b != nil {
+			p.err = errors.New(b.Why)
 		}
 	}
 }
 
-// length says how many lines of the journal a commit holds, more than before;
-// 0 if that cannot be found out. The checkpoint says it; whether that is true
-// its signature and the blobs show. Without one the blobs are tried.
-func (c *checker) length(p *point, before int) int {
-	if c.Verifier != nil && p.says > 0 {
-		if p.says > before && p.says <= len(c.Chain.Events) {
-			return p.says
+// was is what a checkpoint of the first n lines says; ok is false where the
+// journal could not be followed so far.
+func (c *checker) was(n int) (is ledger.Checkpoint, ok bool) {
+	i, found := slices.BinarySearchFunc(c.marks, n, func(m ledger.Checkpoint, n int) int { return m.Lines - n })
+	if !found {
+		i--
+	}
+	if i < 0 || n > c.followed {
+		return is, false
+	}
+	is = c.marks[i]
+	is.Lines, is.Head = n, headAt(c.Chain, n)
+	return is, true
+}
+
+// sizes gives the sizes of all journal segments of the points, where they are
+// needed and can be had.
+func (c *checker) sizes() (map[string]int64, error) {
+	out := map[string]int64{}
+	sizer, ok := c.src.Objects.(interface {
+		Sizes(ids []string, take func(i int, size int64)) error
+	})
+	if !ok || c.Verifier != nil {
+		return out, nil
+	}
+	var ids []string
+	for _, p := range c.points {
+		if id := p.files[p.newest()]; id != "" {
+			ids = append(ids, id)
 		}
+	}
+	return out, sizer.Sizes(ids, func(i int, size int64) { out[ids[i]] = size })
+}
+
+// newest names the newest journal segment that a commit changed.
+func (p *point) newest() string {
+	newest := ""
+	for name := range p.files {
+		if strings.HasPrefix(name, "journal/") && older(newest, name) < 0 {
+			newest = name
+		}
+	}
+	return newest
+}
+
+// older compares the names of two segments, which have three digits or more.
+func older(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// length says how many lines of the journal a commit holds, more than before;
+// 0 if that cannot be found out. The checkpoint says it, or the size of the
+// newest segment; whether that is true its signature and the blobs show. Where
+// nothing says it, the blobs are tried.
+func (c *checker) length(p *point, before int, sizes map[string]int64) int {
+	n := 0
+	size, known := sizes[p.files[p.newest()]]
+	if known {
+		n = c.upTo(p.newest(), int(size))
+	} else if c.Verifier != nil {
+		n, _ = ledger.Length(p.note)
+		known = n > 0
+	}
+	switch {
+	case known && n > before && n <= len(c.Chain.Events):
+		return n
+	case known:
 		return 0
 	}
 	for n := before + 1; n <= len(c.Chain.Events); n++ {
@@ -231,51 +312,39 @@ func (c *checker) length(p *point, before int) int {
 	return 0
 }
 
+// upTo counts the lines of the journal up to an offset in a segment, 0 where no
+// line ends there.
+func (c *checker) upTo(segment string, end int) int {
+	i, found := slices.BinarySearchFunc(c.places, end, func(p place, end int) int {
+		return cmp.Or(older(p.segmentName(), segment), cmp.Compare(p.end, end))
+	})
+	if !found {
+		return 0
+	}
+	return i + 1
+}
+
 // mismatch names the first segment of a commit that is not what lines from+1 to
 // n of the journal make of it, "" where there is none.
 func (c *checker) mismatch(p *point, from, n int) string {
 	want := map[string]int{} // segment → length
-	for i := from; i < n; i++ {
-		at := c.places[i]
-		want[at.segment] = at.end
+	for _, at := range c.places[from:n] {
+		want[at.segmentName()] = at.end
 		if at.entry > 0 {
-			want[ledger.Results(c.Chain.Events[i].Iteration)] = at.entry
+			want[ledger.Results(at.segment*ledger.SegmentSize)] = at.entry
 		}
 	}
-	for name, id := range p.files {
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
 		length, ok := want[name]
-		if !ok || length > len(c.Files[name]) || blobID(c.Files[name][:length], len(id)) != id {
+		if !ok || length > len(c.Files[name]) || blobID(c.Files[name][:length], len(p.files[name])) != p.files[name] {
 			return name
 		}
 		delete(want, name)
 	}
-	for name := range want {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
 		return name
 	}
 	return ""
-}
-
-// measure finds out where every journal line and every entry ends.
-func (c *checker) measure() {
-	journal, results := map[string]int{}, map[string]int{}
-	for i, e := range c.Chain.Events {
-		p := &c.places[i]
-		journal[p.segment] += lineLength(c.Files[p.segment][journal[p.segment]:])
-		p.end = journal[p.segment]
-		if f, ok := e.Data.(*ledger.Finalized); ok {
-			name := ledger.Results(f.Entry.Iteration)
-			results[name] += lineLength(c.Files[name][min(results[name], len(c.Files[name])):])
-			p.entry = results[name]
-		}
-	}
-}
-
-// lineLength is the length of the first line, with its newline.
-func lineLength(data []byte) int {
-	if i := bytes.IndexByte(data, '\n'); i >= 0 {
-		return i + 1
-	}
-	return len(data)
 }
 
 // blobID is the id that git gives to a blob; digits says by which hash.
@@ -287,35 +356,4 @@ func blobID(data []byte, digits int) string {
 	fmt.Fprintf(h, "blob %d\x00", len(data))
 	h.Write(data)
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// checkLogs compares every log with what its pass recorded.
-func (c *checker) checkLogs() error {
-	for i, e := range c.Chain.Events {
-		d, ok := e.Data.(*ledger.Evaluated)
-		if !ok {
-			continue
-		}
-		for name, want := range d.Logs {
-			id, ok := c.logs[name]
-			if !ok {
-				c.bad(lawLogs, "logs/"+name, "is missing, %s recorded it", c.at(i))
-				continue
-			}
-			delete(c.logs, name)
-			data, err := c.src.Objects.Blob(id)
-			if err != nil {
-				return err
-			}
-			if is := ledger.Hash(data); is != want {
-				c.bad(lawLogs, "logs/"+name, "has %s, %s recorded %s", is, c.at(i), want)
-			}
-			c.count.logs++
-		}
-	}
-	for name := range c.logs {
-		c.bad(lawLogs, "logs/"+name, "was recorded by no pass")
-	}
-	c.say(lawLogs, "%d files, each as its pass recorded it", c.count.logs)
-	return nil
 }

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"slices"
+
 	"github.com/research-loop/research-loop/pkg/gate"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
@@ -9,9 +11,12 @@ import (
 // gated derives what an event says of the gate and the final test. The answers
 // themselves, and what is sealed of them, only the keys can recompute.
 func (c *checker) gated(run *journal.Run, i int, e ledger.Event) {
+	if n := len(c.charged); n > 0 && c.charged[n-1] == i-1 && e.Data.Kind() != ledger.KindStarted {
+		c.bad(lawGate, c.at(i-1), "charges a query, and the pass is not claimed with it")
+	}
 	switch d := e.Data.(type) {
 	case *ledger.GateCharged:
-		c.charged(i)
+		c.charged = append(c.charged, i)
 	case *ledger.GateResult:
 		c.sealedSize(i, d.Sealed)
 	case *ledger.FinalResult:
@@ -26,15 +31,12 @@ func (c *checker) gated(run *journal.Run, i int, e ledger.Event) {
 	}
 }
 
-// charged checks that a query is charged by the commit that claims its pass.
-func (c *checker) charged(i int) {
-	if i+1 >= len(c.Chain.Events) || c.Chain.Events[i+1].Data.Kind() != ledger.KindStarted {
-		c.bad(lawGate, c.at(i), "charges a query, and the pass is not claimed with it")
-		return
-	}
+// chargedApart checks that no commit of the state branch ends between a query
+// and the claim of its pass.
+func (c *checker) chargedApart() {
 	for _, p := range c.points {
-		if p.lines == i+1 {
-			c.bad(lawGate, c.at(i), "charges a query in another commit than the one that claims its pass")
+		if _, apart := slices.BinarySearch(c.charged, p.lines-1); apart {
+			c.bad(lawGate, c.at(p.lines-1), "charges a query in another commit than the one that claims its pass")
 		}
 	}
 }
@@ -59,6 +61,7 @@ func (c *checker) gaveUp(run *journal.Run, i int, what string) {
 
 // saysGate says how much was checked of the gate.
 func (c *checker) saysGate() {
+	c.chargedApart()
 	if c.sealed.Gate == nil && c.sealed.Splits.Final == "" {
 		c.say(lawGate, "the contract has none: nothing was sealed from the author")
 		return

@@ -34,9 +34,57 @@ type Source struct {
 	State, Default, Branch string
 	// Anchors are checkpoints of the same run that were seen before.
 	Anchors []Anchor
+	// Shallow says that history was cut off when the repository was fetched:
+	// what is missing from it is then not checked, and not wrong.
+	Shallow bool
 	// All asks Run to check signature and bytes of every commit of the state
 	// branch, however many there are.
 	All bool
+}
+
+// bulk is an Objects that is faster when it is asked for many objects at once;
+// *repo.Clone and *repo.Work are.
+type bulk interface {
+	Warm(tips, without []string) error
+	Diffs(commits []string, take func(i int, changes []repo.Change) error) error
+	Blobs(ids []string, take func(i int, data []byte) error) error
+}
+
+// diffs shows take what differs between each commit and the one before it in
+// the list, all files of the first.
+func (src Source) diffs(commits []string, take func(i int, changes []repo.Change) error) error {
+	if o, ok := src.Objects.(bulk); ok {
+		return o.Diffs(commits, take)
+	}
+	before := ""
+	for i, id := range commits {
+		changes, err := src.Objects.Diff(before, id)
+		if err == nil {
+			err = take(i, changes)
+		}
+		if err != nil {
+			return err
+		}
+		before = id
+	}
+	return nil
+}
+
+// blobs shows take the contents of many blobs; data is take's only while it runs.
+func (src Source) blobs(ids []string, take func(i int, data []byte) error) error {
+	if o, ok := src.Objects.(bulk); ok {
+		return o.Blobs(ids, take)
+	}
+	for i, id := range ids {
+		data, err := src.Objects.Blob(id)
+		if err == nil {
+			err = take(i, data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Anchor is a checkpoint that was seen before. One that does not verify is none.
@@ -56,6 +104,8 @@ type Records struct {
 	Verifier *ledger.Verifier
 	// Ignored are anchors that do not verify, by their place.
 	Ignored []string
+
+	logs map[string]string // files below logs/ → blob
 }
 
 // BreachError says that records are not what they must be. It is an integrity
@@ -93,8 +143,8 @@ func Read(src Source) (*Records, error) {
 		return nil, err
 	}
 	if r.Verifier != nil {
-		if err := agree(signed, r.Run.Checkpoint(src.Origin, r.Chain), checkpointName); err != nil {
-			return nil, err
+		if b := agree(signed, r.Run.Checkpoint(src.Origin, r.Chain), checkpointName); b != nil {
+			return nil, b
 		}
 	}
 	return r, src.anchored(r)
@@ -107,7 +157,7 @@ const (
 
 // open reads the files of the state branch and the sealed contract.
 func (src Source) open() (*Records, *contract.Sealed, error) {
-	r := &Records{Files: map[string][]byte{}}
+	r := &Records{Files: map[string][]byte{}, logs: map[string]string{}}
 	all, err := src.Objects.Diff("", src.State)
 	if err != nil {
 		return nil, nil, err
@@ -117,11 +167,13 @@ func (src Source) open() (*Records, *contract.Sealed, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if strings.HasPrefix(name, "logs/") {
-			continue
-		}
-		if _, twice := r.Files[name]; twice {
+		log, isLog := strings.CutPrefix(name, "logs/")
+		if r.Files[name] != nil || isLog && r.logs[log] != "" {
 			return nil, nil, breach("branch", f.Path, "stands in the tree twice")
+		}
+		if isLog {
+			r.logs[log] = f.To.ID
+			continue
 		}
 		if r.Files[name], err = src.Objects.Blob(f.To.ID); err != nil {
 			return nil, nil, err
@@ -218,7 +270,7 @@ func (src Source) signature(r *Records) (ledger.Checkpoint, error) {
 }
 
 // agree compares a signed checkpoint with what the records are.
-func agree(signed, is ledger.Checkpoint, place string) error {
+func agree(signed, is ledger.Checkpoint, place string) *BreachError {
 	const law = "signatures"
 	switch {
 	case signed.Origin != is.Origin:

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/research-loop/research-loop/pkg/decide"
@@ -9,70 +10,141 @@ import (
 	"github.com/research-loop/research-loop/pkg/ledger"
 )
 
-// replay follows the journal event by event. Before an event is added to the
-// run, what it says is derived from the run as it was.
-func (c *checker) replay() error {
-	run, err := journal.Fold(c.sealed, nil)
-	if err != nil {
+// replay follows the journal line by line. Before an event is added to the run,
+// what it says is derived from the run as it was. Of a line that was followed
+// only its place and hash are kept. whole is false where the journal cannot be
+// read to its end.
+func (c *checker) replay() (whole bool, err error) {
+	segments := map[string][]byte{}
+	results := ledger.Projection{Segments: map[string][]byte{}}
+	for name, data := range c.Files {
+		switch folder, _, _ := strings.Cut(name, "/"); folder {
+		case "journal":
+			segments[name] = data
+		case "results":
+			results.Segments[name] = data
+		}
+	}
+	if c.Run, err = journal.Fold(c.sealed, nil); err != nil {
+		return false, err
+	}
+	for line, err := range ledger.Lines(segments) {
+		if err != nil {
+			return false, c.note(lawChain, err)
+		}
+		c.keep(line, &results)
+		if err := c.follow(line.Event); err != nil {
+			return false, err
+		}
+	}
+	c.unrestored(nil)
+	if err := results.End(); err != nil {
+		_ = c.note(lawResults, err) // always a *ledger.CorruptError
+	}
+	c.say(lawChain, "%d lines in %d segments, each names the hash of the one before", len(c.places), len(segments))
+	c.say(lawResults, "%d entries, as the journal finalized them", c.count.entries)
+	return true, nil
+}
+
+// keep keeps what is asked of a line when its event is forgotten.
+func (c *checker) keep(l ledger.Line, results *ledger.Projection) {
+	e := l.Event
+	p := place{segment: e.Iteration / ledger.SegmentSize, line: l.Number, end: l.End, iteration: e.Iteration, kind: e.Data.Kind()}
+	if _, ok := e.Data.(*ledger.Finalized); ok {
+		results.Add(e.Iteration, l.Entry())
+		p.entry = results.Has(e.Iteration)
+		c.count.entries++
+	}
+	for _, id := range journal.Naming(e.Data) {
+		c.names = append(c.names, naming{len(c.places), id})
+	}
+	c.places = append(c.places, p)
+	e.Data = nil
+	c.Chain.Events, c.Chain.Head = append(c.Chain.Events, e), l.Hash
+}
+
+// follow derives what an event says, and adds it to the run.
+func (c *checker) follow(e ledger.Event) error {
+	i := len(c.places) - 1
+	c.unrestored(e.Data)
+	if c.followed < i { // the journal could not be followed so far
+		return nil
+	}
+	if err := c.event(c.Run, i, e); err != nil {
 		return err
 	}
-	next := 0 // of the points
-	for i, e := range c.Chain.Events {
-		if err := c.event(run, i, e); err != nil {
-			return err
-		}
-		if err := run.Apply(e); err != nil {
-			c.bad(lawOrder, c.at(i), "%v", err)
-			why := fmt.Sprintf("the journal cannot be followed beyond line %d", i)
-			c.skip(why, lawSignatures, lawLeases, lawLimits, lawGate, lawCandidates, lawDecisions, lawRestores, lawTip)
-			break
-		}
-		for next < len(c.points) && c.points[next].lines <= i+1 {
-			c.checkpoint(run, &c.points[next], i+1)
-			next++
+	if err := c.Run.Apply(e); err != nil {
+		c.bad(lawOrder, c.at(i), "%v", err)
+		why := fmt.Sprintf("the journal cannot be followed beyond line %d", i)
+		c.skip(why, lawSignatures, lawLeases, lawLimits, lawGate, lawCandidates, lawDecisions, lawRestores, lawLogs, lawTip)
+		return nil
+	}
+	c.followed = i + 1
+	if c.Verifier != nil {
+		c.mark(c.Run.Checkpoint(c.src.Origin, ledger.Chain{}))
+	}
+	return nil
+}
+
+// mark keeps what a checkpoint says as of the line that was followed last, if
+// it is not what it said before: lines and head are known of every line.
+func (c *checker) mark(is ledger.Checkpoint) {
+	if n := len(c.marks); n > 0 {
+		is.Lines = c.marks[n-1].Lines
+		if is == c.marks[n-1] {
+			return
 		}
 	}
-	c.Run = run
-	c.summarise()
-	return nil
+	is.Lines = c.followed
+	c.marks = append(c.marks, is)
+}
+
+// unrestored refuses that an attempt ended without the restore that it needed,
+// unless the next event says that the run is halted.
+func (c *checker) unrestored(next ledger.Data) {
+	if _, halted := next.(*ledger.Halted); c.ended != "" && !halted {
+		c.bad(lawRestores, c.ended, "ends an attempt whose tree had to be restored without a restore, and the run goes on")
+	}
+	c.ended = ""
 }
 
 // summarise says how much was checked.
 func (c *checker) summarise() {
 	n := &c.count
-	c.say(lawOrder, "%d events, each may follow those before it", len(c.Chain.Events))
+	c.say(lawOrder, "%d events, each may follow those before it", len(c.places))
 	c.say(lawLeases, "%d claims, none too long, none taken over too early", n.claims)
 	c.say(lawLimits, "no attempt was opened past a stop condition")
 	c.saysGate()
-	c.say(lawCandidates, "%d candidates, each the tree, commits and message that were judged", n.candidates)
-	if n.gone > 0 {
-		c.say(lawCandidates, "%s; %d rejected commits are no longer in the repository", c.text[lawCandidates], n.gone)
-	}
+	c.say(lawCandidates, "%d candidates, each the tree, commits and message that were judged%s", n.candidates,
+		also(n.gone, "; %d rejected commits are no longer in the repository"))
 	c.say(lawDecisions, "%d decisions and %d entries derived again", n.decisions, len(c.Run.Entries))
 	c.say(lawRestores, "%d restore commits, each with the incumbent's tree", n.restores)
+	left := c.past - len(c.points)
+	c.say(lawBranch, "%d commits, each only adds to journal, results and logs%s", c.past,
+		also(left, "; %d older ones were looked at by their successors alone"))
 	if c.Verifier == nil {
 		c.skip("the contract has no keys: whoever may write the state branch may change the records", lawSignatures)
-		return
+	} else {
+		c.say(lawSignatures, "%d checkpoints and %d verdict notes are signed by %s%s", len(c.points), len(c.verdicts), c.Verifier.Name(),
+			also(left, "; %d older checkpoints were not checked"))
 	}
-	c.say(lawSignatures, "%d checkpoints and %d verdict notes are signed by %s", n.signed, n.verdicts, c.Verifier.Name())
-}
-
-// checkpoint compares a commit's checkpoint with the run as it was then.
-func (c *checker) checkpoint(run *journal.Run, p *point, lines int) {
-	switch {
-	case c.Verifier == nil && p.note != nil && c.unseen[lawSignatures] == "":
-		c.bad(lawSignatures, p.place(checkpointName), "stands there, but the contract has no keys")
-	case c.Verifier == nil:
-	case p.err != nil:
-		c.bad(lawSignatures, p.place(checkpointName), "%v", p.err)
-	case p.signed.Lines == 0, p.lines != lines: // not looked at, or of no known length, which was said
-	default:
-		c.count.signed++
-		head := ledger.Chain{Events: c.Chain.Events[:lines], Head: headAt(c.Chain, lines)}
-		if err := agree(p.signed, run.Checkpoint(c.src.Origin, head), p.place(checkpointName)); err != nil {
-			_ = c.note(lawSignatures, err) // always a *BreachError
+	if c.cut {
+		c.skip(fmt.Sprintf("this clone is shallow: the newest %d commits only add to journal, results and logs, those before them are not here", c.past), lawBranch)
+		c.say(lawSignatures, "%s; those of older commits are not here, what they signed is in the newest one", c.text[lawSignatures])
+	}
+	for law, n := range c.absent {
+		if law != lawBranch && law != lawSignatures {
+			c.skip(fmt.Sprintf("this clone is shallow: %d commits that it is about are not here", n), law)
 		}
 	}
+}
+
+// also says a number in a clause of its own, nothing of 0.
+func also(n int, format string) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, n)
 }
 
 // event derives what an event says from the run before it.
@@ -92,6 +164,9 @@ func (c *checker) event(run *journal.Run, i int, e ledger.Event) error {
 		return c.candidate(run, i, d)
 	case *ledger.Evaluated:
 		c.evaluated(run, i, d)
+		for _, name := range c.logs.add(i, d.Logs) {
+			c.bad(lawLogs, "logs/"+name, "is missing, %s recorded it", c.at(i))
+		}
 	case *ledger.Decided:
 		c.decided(run, i, d)
 	case *ledger.RolledBack:
@@ -248,13 +323,7 @@ func (c *checker) finalized(run *journal.Run, i int, e ledger.Event, d *ledger.F
 	if d.Entry.Status == ledger.Keep {
 		c.kept = append(c.kept, d.Entry.Commit)
 	}
-	if !a.Decided.Rollback.Required || a.RolledBack != nil {
-		return
+	if a.Decided.Rollback.Required && a.RolledBack == nil {
+		c.ended = c.at(i)
 	}
-	if i+1 < len(c.Chain.Events) {
-		if _, halted := c.Chain.Events[i+1].Data.(*ledger.Halted); halted {
-			return
-		}
-	}
-	c.bad(lawRestores, c.at(i), "ends an attempt whose tree had to be restored without a restore, and the run goes on")
 }

@@ -19,7 +19,7 @@ func (e *UnknownError) Error() string { return e.What }
 // with remote "" its own branches. The checkpoint in the work tree's mirror is
 // an anchor. The error is an *UnknownError where a branch is not there.
 func Tracked(work *repo.Work, tag contract.Tag, remote string) (Source, error) {
-	src := Source{Objects: work, Tag: tag}
+	src := Source{Objects: work, Tag: tag, Shallow: work.Shallow()}
 	prefix, address := "refs/heads/", work.CommonDir
 	if remote != "" {
 		prefix = "refs/remotes/" + remote + "/"

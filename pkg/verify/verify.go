@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -48,7 +47,9 @@ type Report struct {
 	// Head is the commit of the state branch, Lines the length of the journal.
 	Head  string
 	Lines int
-	Laws  []Law
+	// Cut says that laws were not checked because the clone is shallow.
+	Cut  bool
+	Laws []Law
 }
 
 // First gives the first record that is wrong; ok is false where none is.
@@ -96,26 +97,46 @@ type checker struct {
 	found    map[string][]Finding
 	text     map[string]string // what a law's line says
 	unseen   map[string]string // why a law was not checked
+	absent   map[string]int    // commits that a shallow clone does not have, by law
 	places   []place           // of the journal's lines
-	past     int               // commits of the state branch
-	points   []point           // those of them to check, oldest first
-	verdicts map[int]verdict   // by the event that published it
-	logs     map[string]string // files below logs/ → blob
-	kept     []string          // commits that the run branch must hold
-	size     int               // of what a query seals
-	count    struct{ claims, candidates, decisions, restores, verdicts, signed, logs, gone, finals int }
+	names    []naming          // commits that its lines name, in their order
+	followed int               // lines that were added to Run
+	marks    []ledger.Checkpoint
+	ended    string     // the end of an attempt that needs a restore, until the next event
+	past     int        // commits of the state branch
+	cut      bool       // there are more, which are not in a shallow clone
+	more     [][]string // their parents beyond the first
+	points   []point    // those of them to check, oldest first
+	verdicts []verdict
+	logs     *logs
+	kept     []string // commits that the run branch must hold
+	charged  []int    // lines, from 0, that charge a query
+	size     int      // of what a query seals
+	count    struct{ claims, candidates, decisions, restores, entries, gone, finals int }
+}
+
+// naming is a line of the journal, from 0, that names a commit.
+type naming struct {
+	line int
+	id   string
 }
 
 // Run checks every law. An error means that the records could not be read at
 // all; what is wrong with them stands in the report.
 func Run(src Source) (*Report, error) {
-	c := &checker{src: src, found: map[string][]Finding{}, text: map[string]string{}, unseen: map[string]string{}, logs: map[string]string{}}
-	if err := c.run(); err != nil {
+	c := &checker{src: src, found: map[string][]Finding{}, text: map[string]string{}, unseen: map[string]string{}, absent: map[string]int{}}
+	err := c.run()
+	var object *repo.ObjectError
+	switch {
+	case errors.As(err, &object):
+		c.bad(lawBranch, "object "+object.ID, "%s", object.Why)
+		c.skip("an object that belongs to the records cannot be read", names()...)
+	case err != nil:
 		return nil, err
 	}
-	r := &Report{Head: src.State}
+	r := &Report{Head: src.State, Cut: len(c.absent) > 0}
 	if c.Records != nil {
-		r.Lines = len(c.Chain.Events)
+		r.Lines = len(c.places)
 		if c.Verifier != nil {
 			r.Verifier = c.Verifier.String()
 		}
@@ -139,14 +160,18 @@ func Run(src Source) (*Report, error) {
 // run checks the laws in an order in which each finds what it needs. What is
 // read from git and what is computed from the journal go on side by side.
 func (c *checker) run() error {
-	if ok, err := c.seal(); !ok || err != nil {
+	ahead := make(chan error, 1)
+	go func() { ahead <- c.warm() }()
+	ok, err := c.seal()
+	if warm := <-ahead; err == nil {
+		err = warm
+	}
+	if !ok || err != nil {
 		c.skip("the contract cannot be read", names()...)
 		return err
 	}
-	walked := make(chan error, 1)
-	go func() { walked <- c.branch() }()
-	whole := c.chain()
-	if err := <-walked; err != nil {
+	whole, err := c.read()
+	if err != nil {
 		return err
 	}
 	if !whole {
@@ -154,27 +179,39 @@ func (c *checker) run() error {
 			lawLeases, lawLimits, lawGate, lawCandidates, lawDecisions, lawRestores, lawLogs)
 		return nil
 	}
-	var results sync.WaitGroup
-	results.Go(c.results)
-	defer results.Wait()
-	c.measure()
 	c.open()
-	c.grow()
-	if err := c.replay(); err != nil {
+	if err := c.grow(); err != nil {
 		return err
 	}
-	if left := c.past - len(c.points); left > 0 {
-		c.say(lawBranch, "%s; %d older ones were looked at by their successors alone", c.text[lawBranch], left)
-		c.say(lawSignatures, "%s; %d older checkpoints were not checked", c.text[lawSignatures], left)
-	}
-	if err := c.checkLogs(); err != nil {
-		return err
-	}
+	c.summarise()
 	if err := c.tip(); err != nil {
 		return err
 	}
 	c.anchors()
 	return nil
+}
+
+// warm has the commits read that will be asked for one by one.
+func (c *checker) warm() error {
+	o, ok := c.src.Objects.(bulk)
+	if !ok {
+		return nil
+	}
+	tips := []string{c.src.State}
+	if c.src.Branch != "" {
+		tips = append(tips, c.src.Branch)
+	}
+	return o.Warm(tips, []string{c.src.Default})
+}
+
+// read walks the state branch, replays the journal and reads the logs, all at
+// the same time.
+func (c *checker) read() (whole bool, err error) {
+	walked := make(chan error, 1)
+	go func() { walked <- c.branch() }()
+	c.logs = newLogs(c.src, c.Records.logs)
+	whole, err = c.replay()
+	return whole, errors.Join(err, c.checkLogs(), <-walked)
 }
 
 // say notes how much of a law was checked.
@@ -236,11 +273,16 @@ func (c *checker) commit(law, place, id string, must bool) (commit repo.Commit, 
 	}
 	commit, err = c.src.Objects.Commit(id)
 	var missing *repo.MissingError
+	var object *repo.ObjectError
 	switch {
 	case err == nil:
 		return commit, true, nil
+	case errors.As(err, &object):
+		c.bad(law, place, "names a commit, but %v", object)
+		return commit, false, nil
 	case !errors.As(err, &missing):
 		return commit, false, err
+	case c.isAbsent(law):
 	case must:
 		c.bad(law, place, "commit %s is missing from the repository", id)
 	default:
@@ -249,37 +291,21 @@ func (c *checker) commit(law, place, id string, must bool) (commit repo.Commit, 
 	return commit, false, nil
 }
 
-// chain reads the journal; whole is false where it cannot be read.
-func (c *checker) chain() (whole bool) {
-	segments := map[string][]byte{}
-	for name, data := range c.Files {
-		if strings.HasPrefix(name, "journal/") {
-			segments[name] = data
-		}
-	}
-	var err error
-	if c.Chain, err = ledger.ReadJournal(segments); err != nil {
-		_ = c.note(lawChain, err) // always a *ledger.CorruptError
+// isAbsent notes that a commit is missing, which means nothing in a shallow clone.
+func (c *checker) isAbsent(law string) bool {
+	if !c.src.Shallow {
 		return false
 	}
-	c.say(lawChain, "%d lines in %d segments, each names the hash of the one before", len(c.Chain.Events), len(segments))
-	c.places = placesOf(c.Chain.Events)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.absent[law]++
 	return true
 }
 
-// results compares the results with the journal.
-func (c *checker) results() {
-	results := map[string][]byte{}
-	for name, data := range c.Files {
-		if strings.HasPrefix(name, "results/") {
-			results[name] = data
-		}
-	}
-	entries, err := ledger.ReadResults(results, c.Chain.Events)
-	if err != nil {
-		_ = c.note(lawResults, err) // always a *ledger.CorruptError
-	}
-	c.say(lawResults, "%d entries, as the journal finalized them", len(entries))
+// isCut says whether an error comes of a shallow clone, and notes it.
+func (c *checker) isCut(law string, err error) bool {
+	var missing *repo.MissingError
+	return errors.As(err, &missing) && c.isAbsent(law)
 }
 
 // anchors compares the records with every checkpoint that was seen before.
@@ -324,29 +350,18 @@ func parallel(n int, do func(i int)) {
 
 // place is where a journal line stands.
 type place struct {
-	segment string
-	line    int // from 1
-	end     int // offset behind the line, in its segment
-	entry   int // offset behind the line's entry in its results segment, 0 without one
+	segment   int // from 0
+	line      int // from 1
+	end       int // offset behind the line, in its segment
+	entry     int // offset behind the line's entry in its results segment, 0 without one
+	iteration int
+	kind      ledger.Kind
 }
 
-// placesOf gives the segment and number of every line; measure adds where it ends.
-func placesOf(events []ledger.Event) []place {
-	out := make([]place, len(events))
-	line := 0
-	for i, e := range events {
-		name := ledger.Segment(e.Iteration)
-		if i == 0 || name != out[i-1].segment {
-			line = 0
-		}
-		line++
-		out[i] = place{segment: name, line: line}
-	}
-	return out
-}
+func (p place) segmentName() string { return ledger.Segment(p.segment * ledger.SegmentSize) }
 
 // at names the journal line of an event.
 func (c *checker) at(i int) string {
-	e, p := c.Chain.Events[i], c.places[i]
-	return fmt.Sprintf("%s:%d (%s of iteration %d)", p.segment, p.line, e.Data.Kind(), e.Iteration)
+	p := c.places[i]
+	return fmt.Sprintf("%s:%d (%s of iteration %d)", p.segmentName(), p.line, p.kind, p.iteration)
 }

@@ -1,0 +1,175 @@
+package ledger
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"runtime"
+	"slices"
+)
+
+// Line is one line of a journal as it stands.
+type Line struct {
+	Event Event
+	// Text is the line itself, newline included, and Hash its hash: the prev of
+	// the next line.
+	Text []byte
+	Hash string
+	// Segment names the line's segment, Number counts its lines from 1, and End
+	// is the offset behind the line in it.
+	Segment     string
+	Number, End int
+}
+
+// Entry gives the entry's line in the results, newline included, of a line that
+// finalizes an attempt: the bytes of the entry as they stand in the journal.
+func (l Line) Entry() []byte {
+	const lead, tail = dataKey + `{"entry":`, "}}\n"
+	_, rest, _ := bytes.Cut(l.Text, []byte(lead))
+	rest = bytes.TrimSuffix(rest, []byte(tail))
+	return append(rest[:len(rest):len(rest)], '\n')
+}
+
+// Lines reads a journal from its segments, keyed by name, and checks every
+// line's form and its place in the chain. It ends with the first error, which
+// is a *CorruptError. Segments are decoded ahead and side by side, a few at a
+// time, so that a journal is never in memory as a whole but for its text.
+func Lines(segments map[string][]byte) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		if err := named(segments); err != nil {
+			yield(Line{}, err)
+			return
+		}
+		done := make(chan struct{})
+		defer close(done)
+		place := placing{head: ZeroHash}
+		for p := range ahead(segments, done) {
+			for _, l := range p.lines {
+				if err := place.next(l); err != nil {
+					yield(Line{}, &CorruptError{Segment: l.Segment, Line: l.Number, Why: err.Error()})
+					return
+				}
+				if !yield(l, nil) {
+					return
+				}
+			}
+			if p.err != nil {
+				yield(Line{}, p.err)
+				return
+			}
+		}
+	}
+}
+
+// named checks that no segment is missing or misnamed.
+func named(segments map[string][]byte) error {
+	if len(segments) == 0 {
+		return &CorruptError{Segment: Segment(0), Why: "the journal is empty"}
+	}
+	names := make(map[string]bool, len(segments))
+	for i := range len(segments) {
+		names[Segment(i*SegmentSize)] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(segments)) {
+		if !names[name] {
+			return &CorruptError{Segment: name, Why: fmt.Sprintf("is none of the %d segments from %s on: one is missing or misnamed", len(segments), Segment(0))}
+		}
+	}
+	return nil
+}
+
+// part is what was read of one segment: its lines up to the first that is
+// wrong, and what is wrong with that.
+type part struct {
+	name  string
+	lines []Line
+	err   error
+}
+
+// ahead decodes the segments in their order, as many at a time as there are
+// processors, until done.
+func ahead(segments map[string][]byte, done <-chan struct{}) iter.Seq[part] {
+	waiting := make(chan chan part, runtime.GOMAXPROCS(0))
+	go func() {
+		defer close(waiting)
+		for i := range len(segments) {
+			name, read := Segment(i*SegmentSize), make(chan part, 1)
+			select {
+			case waiting <- read:
+				go func() { read <- parse(name, segments[name]) }()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func(yield func(part) bool) {
+		for read := range waiting {
+			if !yield(<-read) {
+				return
+			}
+		}
+	}
+}
+
+// parse reads the lines of one segment.
+func parse(name string, data []byte) part {
+	p := part{name: name}
+	if len(data) == 0 {
+		p.err = &CorruptError{Segment: name, Why: "the segment is empty"}
+		return p
+	}
+	decoder := strict{met: map[string]string{}}
+	end := 0
+	for n, text := range splitLines(data) {
+		if len(text) > MaxLine {
+			p.err = p.bad(n, "%d bytes, at most %d fit one line", len(text), MaxLine)
+			return p
+		}
+		if text[len(text)-1] != '\n' {
+			p.err = p.bad(n, "the line has no end")
+			return p
+		}
+		e, err := decoder.parse(text)
+		if err != nil {
+			p.err = p.bad(n, "%v", err)
+			return p
+		}
+		end += len(text)
+		p.lines = append(p.lines, Line{Event: e, Text: text, Hash: Hash(text), Segment: name, Number: n + 1, End: end})
+	}
+	return p
+}
+
+// bad is an error about the line behind the first n.
+func (p *part) bad(n int, format string, args ...any) error {
+	return &CorruptError{Segment: p.name, Line: n + 1, Why: fmt.Sprintf(format, args...)}
+}
+
+// placing knows what the next line of a journal must say of its place.
+type placing struct {
+	seq         int
+	head        string
+	first, last Event
+}
+
+// next checks the place of a line.
+func (p *placing) next(l Line) error {
+	e := l.Event
+	switch {
+	case e.Seq != p.seq:
+		return fmt.Errorf("seq %d, want %d", e.Seq, p.seq)
+	case e.Prev != p.head:
+		return fmt.Errorf("prev is %s, the line before has %s", e.Prev, p.head)
+	case Segment(e.Iteration) != l.Segment:
+		return fmt.Errorf("iteration %d belongs to %s", e.Iteration, Segment(e.Iteration))
+	case p.seq > 0:
+		if err := fits(p.first, p.last, e); err != nil {
+			return err
+		}
+	default:
+		p.first = e
+	}
+	p.seq, p.head, p.last = p.seq+1, l.Hash, e
+	return nil
+}
