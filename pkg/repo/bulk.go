@@ -14,7 +14,7 @@ import (
 // writes its answers in large pieces while it is still being asked.
 
 // worthOwn is how many objects are worth a git of their own.
-const worthOwn = 256
+const worthOwn = 64
 
 // maxWarm bounds how many commits Warm reads.
 const maxWarm = 1_000_000

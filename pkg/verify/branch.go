@@ -58,7 +58,7 @@ func (c *checker) branch() error {
 	slices.Reverse(more)
 	c.past, c.more = len(ids), more
 	var checked []string
-	for _, i := range c.toCheck() {
+	for _, i := range c.sample(c.past) {
 		c.points = append(c.points, point{index: i, commit: ids[i], files: map[string]string{}})
 		checked = append(checked, ids[i])
 	}
@@ -143,28 +143,25 @@ func (c *checker) change(p *point, change repo.Change, first bool) error {
 	return nil
 }
 
-// maxPast is how many commits of the state branch are checked where not all are
-// asked for. What lies behind the newest commit is bound by its chain; checking
-// it too names a commit that was damaged, and is most of the work: every commit
-// holds its whole segment anew.
-const maxPast = 2000
+// maxPast is how many commits of the state branch, and how many verdict notes,
+// are checked where not all are asked for. What lies behind the newest commit is
+// bound by its chain; checking it too names a commit that was damaged, and is
+// most of the work: every commit holds its whole segment anew.
+const maxPast = 1000
 
-// toCheck lists the commits to check: all where there are few or all are asked
-// for, else the newest ones and an even spread of those before.
-func (c *checker) toCheck() []int {
+// sample picks what is checked of n things: all where there are few or all are
+// asked for, else the newest ones and an even spread of those before.
+func (c *checker) sample(n int) []int {
 	var out []int
-	if c.past <= maxPast || c.src.All {
-		for i := range c.past {
-			out = append(out, i)
-		}
-		return out
+	most := maxPast
+	if n <= most || c.src.All {
+		most = n
 	}
-	const newest = maxPast / 2
-	older := c.past - newest
-	for i := range maxPast - newest {
-		out = append(out, i*older/(maxPast-newest))
+	newest := most / 2
+	for i := range most - newest {
+		out = append(out, i*(n-newest)/(most-newest))
 	}
-	for i := older; i < c.past; i++ {
+	for i := n - newest; i < n; i++ {
 		out = append(out, i)
 	}
 	return out

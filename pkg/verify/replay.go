@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -25,6 +26,11 @@ func (c *checker) replay() (whole bool, err error) {
 			results.Segments[name] = data
 		}
 	}
+	lines := 0
+	for _, data := range segments {
+		lines += bytes.Count(data, []byte("\n"))
+	}
+	c.places, c.Chain.Events = make([]place, 0, lines), make([]ledger.Event, 0, lines)
 	if c.Run, err = journal.Fold(c.sealed, nil); err != nil {
 		return false, err
 	}
@@ -125,8 +131,9 @@ func (c *checker) summarise() {
 	if c.Verifier == nil {
 		c.skip("the contract has no keys: whoever may write the state branch may change the records", lawSignatures)
 	} else {
-		c.say(lawSignatures, "%d checkpoints and %d verdict notes are signed by %s%s", len(c.points), len(c.verdicts), c.Verifier.Name(),
-			also(left, "; %d older checkpoints were not checked"))
+		notes := len(c.sample(len(c.verdicts)))
+		c.say(lawSignatures, "%d checkpoints and %d verdict notes are signed by %s%s%s", len(c.points), notes, c.Verifier.Name(),
+			also(left, "; %d older checkpoints were not checked"), also(len(c.verdicts)-notes, "; %d older notes by what they say alone"))
 	}
 	if c.cut {
 		c.skip(fmt.Sprintf("this clone is shallow: the newest %d commits only add to journal, results and logs, those before them are not here", c.past), lawBranch)
