@@ -139,6 +139,7 @@ func classifyMachine(err error) (int, string) {
 		breach    *verify.BreachError
 		unknown   *verify.UnknownError
 		blurred   *supervisor.BlurredError
+		object    *repo.ObjectError
 	)
 	switch {
 	case errors.As(err, &blurred) && blurred.Integrity:
@@ -155,6 +156,8 @@ func classifyMachine(err error) (int, string) {
 		return exitIntegrity, "believe nothing of this run until a person has looked: research-loop verify names every record that is wrong"
 	case errors.As(err, &broken):
 		return exitIntegrity, "research-loop doctor sandbox"
+	case errors.As(err, &object):
+		return exitIntegrity, "git fsck; where a fresh clone says the same, believe nothing of this run until a person has looked"
 	case errors.As(err, &seal), errors.As(err, &corrupt):
 		return exitIntegrity, "a person must look: compare with an earlier commit of the state branch, put nothing right by hand"
 	case errors.As(err, &integrity):

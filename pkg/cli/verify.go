@@ -23,8 +23,9 @@ state branch, every signature, every decision, every restore. It needs no
 secret. With --dir it reads a repository on this machine, a clone by its
 tracking branches or a bare one by its own, and asks no remote.
 
-Exit codes: 0 all laws hold, 2 there is no such run, 3 a record is wrong: the
-first one is named, --json lists all.`,
+Exit codes: 0 all laws hold, 1 the clone is shallow and what is there holds, 2
+there is no such run, 3 a record is wrong: the first one is named, --json lists
+all.`,
 		Example: `  research-loop verify
   research-loop verify speedup --dir .
   research-loop verify speedup --remote https://github.com/octo-org/widget`,
@@ -33,7 +34,7 @@ first one is named, --json lists all.`,
 	}
 	remoteFlag(cmd)
 	cmd.Flags().String("dir", "", "a repository on this machine; no remote is asked")
-	cmd.Flags().Bool("all", false, "check signature and bytes of every commit of the state branch, not only of 2,000")
+	cmd.Flags().Bool("all", false, "check signature and bytes of every commit of the state branch, and every verdict's, not only of 1,000")
 	cmd.Flags().String("origin", "", "the run's name in its notes, where the repository has moved since")
 	return cmd
 }
@@ -56,13 +57,18 @@ func (e *Env) verify(cmd *cobra.Command, args []string) error {
 	if wantsJSON(cmd) {
 		err = e.json("verify", map[string]any{
 			"tag": src.Tag, "origin": src.Origin, "state_commit": found.Head, "journal_lines": found.Lines,
-			"verifier": found.Verifier, "holds": !broken, "laws": found.Laws,
+			"verifier": found.Verifier, "holds": !broken && !found.Cut, "laws": found.Laws,
 		})
 	} else {
 		e.showLaws(found)
 	}
-	if err != nil || !broken {
+	switch {
+	case err != nil:
 		return err
+	case !broken && found.Cut:
+		return &verdictError{exitOperational, "nothing is wrong with what is here, but not every law could be checked: this clone is shallow", "git fetch --unshallow, then research-loop verify again"}
+	case !broken:
+		return nil
 	}
 	return &verdictError{exitIntegrity, report.Line(fmt.Sprintf("%s: %s %s", law, first.Place, first.Is)),
 		"believe nothing of this run until a person has looked; put nothing right by hand"}

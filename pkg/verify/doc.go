@@ -35,9 +35,32 @@
 // which the sandbox's machine alone saw, and that the audit says again what it
 // said.
 //
-// A journal line is covered by the signed head of every later commit, so the
-// newest commit binds the whole past. Older commits of the state branch are
-// checked all the same, so that a damaged one is named: all where there are at
-// most 2,000 or Source.All asks, else the newest thousand and a spread of those
-// before; the report says how many were left out.
+// # What binds what
+//
+// The checkpoint of the newest commit signs the number of journal lines, the hash
+// of the last and the hash of all results. Every line holds the hash of the one
+// before, and the line that ends a pass holds the hashes of its logs. So one
+// signature binds every byte that a reader is shown, and whoever lacks the key
+// can change, drop or add none of it, however long the run is. That signature,
+// the chain, the results, every log, every event and every decision are checked
+// always.
+//
+// What stood on the state branch before its newest commit binds nobody any more:
+// a reader who saw it keeps its checkpoint as an anchor. It is checked all the
+// same, so that a commit that was damaged, or pushed by another hand and covered
+// up by the next, is named: that each stands on the one before, with no parent
+// that its lines do not name, for all of them; bytes and signature of all where
+// there are at most 1,000 or Source.All asks, else of the newest 500 and a spread
+// of 500 before them, each of which covers what all before it added. Verdict
+// notes likewise: what each says is derived and compared always, its own
+// signature, over bytes that the journal's covers once more, for as many. The
+// report says how many were left out. In a run without keys nothing is signed:
+// whoever may write the state branch may change its whole past.
+//
+// # Shallow clones
+//
+// Where history was cut off when the repository was fetched, the newest records
+// are checked as ever: chain, results, signature, order, leases, limits,
+// decisions and logs need no older commit. A law about commits that are not here
+// is not checked, which is no finding, and the report says so: see Report.Cut.
 package verify

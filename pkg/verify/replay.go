@@ -136,7 +136,7 @@ func (c *checker) summarise() {
 			also(left, "; %d older checkpoints were not checked"), also(len(c.verdicts)-notes, "; %d older notes by what they say alone"))
 	}
 	if c.cut {
-		c.skip(fmt.Sprintf("this clone is shallow: the newest %d commits only add to journal, results and logs, those before them are not here", c.past), lawBranch)
+		c.skip(fmt.Sprintf("this clone is shallow: whether the commits before the newest %d only added is not known", c.past), lawBranch)
 		c.say(lawSignatures, "%s; those of older commits are not here, what they signed is in the newest one", c.text[lawSignatures])
 	}
 	for law, n := range c.absent {

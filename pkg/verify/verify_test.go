@@ -10,6 +10,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/sandbox"
 	"github.com/research-loop/research-loop/pkg/verify"
 )
@@ -448,4 +449,76 @@ func unsignedAttacks() []attack {
 			})
 		},
 	}}
+}
+
+// TestShallow verifies what a clone holds whose history was cut off: it says
+// what it could not check, finds nothing wrong, and still finds what is.
+func TestShallow(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		clone     []string // how the clone is made
+		unchecked string   // laws
+	}{
+		"the newest commit of every branch": {[]string{"--depth=1", "--no-single-branch"}, "branch anchors tip candidates restores"},
+		"the state branch alone":            {nil, "branch anchors"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := signed().copy(t)
+			src := w.shallow(c.clone)
+			report, err := verify.Run(src)
+			must(t, err)
+			var unchecked []string
+			for _, l := range report.Laws {
+				t.Logf("%-11s %-10s %s %v", l.State, l.Name, l.Text, l.Findings)
+				if l.State == verify.NotChecked {
+					unchecked = append(unchecked, l.Name)
+				}
+			}
+			if got := strings.Join(unchecked, " "); got != c.unchecked || !report.Cut {
+				t.Errorf("not checked: %q, cut %v; want %q", got, report.Cut, c.unchecked)
+			}
+			if law, f, broken := report.First(); broken {
+				t.Errorf("%s: %s %s", law, f.Place, f.Is)
+			}
+			if _, err := verify.Read(src); err != nil {
+				t.Errorf("a reader needs no history: %v", err)
+			}
+			text := strings.TrimSuffix(string(w.state(ledger.Segment(0))), "\n")
+			w.put(map[string][]byte{ledger.Segment(0): []byte(text[:strings.LastIndex(text, "\n")+1])})
+			report, err = verify.Run(w.shallow(c.clone))
+			must(t, err)
+			if law, _, _ := report.First(); law != "branch" && law != "results" {
+				t.Errorf("a line cut off: verify finds %q", law)
+			}
+		})
+	}
+}
+
+// shallow clones the world's remote with git's own options, or with nil fetches
+// no more than the newest commit of the state branch into a whole clone of the
+// others.
+func (w *world) shallow(options []string) verify.Source {
+	w.t.Helper()
+	w.count++
+	dir := fmt.Sprintf("%s/shallow-%d", w.dir, w.count)
+	state := "refs/heads/" + journal.StateBranch(tag) + ":refs/remotes/origin/" + journal.StateBranch(tag)
+	if options != nil {
+		w.git(w.dir, append(append([]string{"clone", "--quiet"}, options...), "file://"+w.origin(), dir)...)
+	} else {
+		// The run branch cannot be reached but from the state branch's commits,
+		// so it is fetched by itself.
+		w.git(w.dir, "clone", "--quiet", "--single-branch", "--branch=main", "file://"+w.origin(), dir)
+		w.git(dir, "fetch", "--quiet", "origin", "refs/heads/"+journal.RunBranch(tag)+":refs/remotes/origin/"+journal.RunBranch(tag))
+		w.git(dir, "fetch", "--quiet", "--depth=1", "origin", state)
+	}
+	work, err := repo.OpenWork(context.Background(), dir)
+	must(w.t, err)
+	w.t.Cleanup(func() { work.Close() })
+	src, err := verify.Tracked(work, tag, "origin")
+	must(w.t, err)
+	if src.Origin, err = ledger.Origin(w.origin(), string(tag)); err != nil {
+		w.t.Fatal(err)
+	}
+	return src
 }
