@@ -37,6 +37,9 @@ type RemoteError struct {
 	// Refused says that the remote was reached and its rules said no: trying
 	// again will not help.
 	Refused bool
+	// Secret says that it was refused because something in it was taken for a
+	// secret, as GitHub's push protection does.
+	Secret bool
 }
 
 func (e *RemoteError) Error() string { return fmt.Sprintf("remote %s: %s", e.Remote, e.Why) }
@@ -153,6 +156,9 @@ func (c *Clone) remoteError(ctx context.Context, cause error) error {
 		for _, sign := range k.signs {
 			if strings.Contains(text, sign) {
 				e.Fix, e.Denied, e.Refused = k.fix, k.denied, k.refused
+				if e.Secret = k.refused && namesSecret(text); e.Secret {
+					e.Fix = "find what the remote takes for a secret, and revoke it if it is one"
+				}
 				return e
 			}
 		}
@@ -169,6 +175,12 @@ func remoteWords(exit *exitError) string {
 		}
 	}
 	return strings.Join(append(said, lastWords(exit.stderr, exit.code)), "; ")
+}
+
+// namesSecret says whether a refusal, in lower case, is about secrets. GitHub's
+// says "push cannot contain secrets", GitLab's "secret detection".
+func namesSecret(text string) bool {
+	return strings.Contains(text, "push protection") || strings.Contains(text, "secret")
 }
 
 type remoteKind struct {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/research-loop/research-loop/pkg/audit"
+	"github.com/research-loop/research-loop/pkg/evaluate"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 )
@@ -37,6 +38,7 @@ func (s *Supervisor) inspect(commit string) (*ledger.Committed, error) {
 	found.Summary = summary(input)
 	report := audit.Check(input)
 	found.Audit = record(report)
+	redacted(found, evaluate.NewRedactor(s.Run.Contract.Redact, nil))
 	return found, nil
 }
 

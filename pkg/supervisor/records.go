@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -64,27 +63,34 @@ func (s *Supervisor) hold(data ...ledger.Data) error {
 		if d.Kind() == ledger.KindPrepared {
 			iteration = s.Run.Iteration + 1
 		}
-		event := ledger.Event{Time: s.Now().UTC().Truncate(0), Run: string(s.Tag), Iteration: iteration, Data: d}
-		chain, text, err := s.chain.Append(event)
+		if err := s.append(ledger.Event{Time: s.Now().UTC().Truncate(0), Run: string(s.Tag), Iteration: iteration, Data: d}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// append adds an event to the records in memory.
+func (s *Supervisor) append(event ledger.Event) error {
+	chain, text, err := s.chain.Append(event)
+	if err != nil {
+		return err
+	}
+	// The fold sees what a reader of the bytes would see.
+	if err := s.Run.Apply(chain.Events[len(chain.Events)-1]); err != nil {
+		return err
+	}
+	s.chain = chain
+	s.named = append(s.named, journal.Naming(event.Data)...)
+	s.extend(ledger.Segment(event.Iteration), text)
+	if f, ok := event.Data.(*ledger.Finalized); ok {
+		line, err := ledger.FormatEntry(f.Entry)
 		if err != nil {
 			return err
 		}
-		// The fold sees what a reader of the bytes would see.
-		if err := s.Run.Apply(chain.Events[len(chain.Events)-1]); err != nil {
-			return err
-		}
-		s.chain = chain
-		s.named = append(s.named, journal.Naming(d)...)
-		s.extend(ledger.Segment(iteration), text)
-		if f, ok := d.(*ledger.Finalized); ok {
-			line, err := ledger.FormatEntry(f.Entry)
-			if err != nil {
-				return err
-			}
-			s.extend(ledger.Results(f.Entry.Iteration), line)
-		}
-		s.events++
+		s.extend(ledger.Results(f.Entry.Iteration), line)
 	}
+	s.events++
 	return nil
 }
 
@@ -103,22 +109,33 @@ func (s *Supervisor) flush(ctx context.Context) error {
 	if s.events == 0 {
 		return nil
 	}
-	put := map[string][]byte{}
-	for name, data := range s.changed {
-		put[journal.Folder(s.Tag)+name] = data
+	id, err := s.commitHeld(ctx)
+	if refusedAsSecret(err) {
+		if err := s.withhold(); err != nil {
+			return err
+		}
+		id, err = s.commitHeld(ctx)
 	}
-	if err := s.sign(put); err != nil {
-		return err
-	}
-	last := s.chain.Events[len(s.chain.Events)-1]
-	message := fmt.Sprintf("%s: %s of iteration %d\n", s.Tag, last.Data.Kind(), last.Iteration)
-	id, err := s.commitRecords(ctx, s.Head, put, message)
 	if err != nil {
 		return err
 	}
 	maps.Copy(s.base, s.changed)
 	s.Head, s.events, s.changed, s.named = id, 0, map[string][]byte{}, nil
 	return s.remember()
+}
+
+// commitHeld pushes one commit with what is held back.
+func (s *Supervisor) commitHeld(ctx context.Context) (string, error) {
+	put := map[string][]byte{}
+	for name, data := range s.changed {
+		put[journal.Folder(s.Tag)+name] = data
+	}
+	if err := s.sign(put); err != nil {
+		return "", err
+	}
+	last := s.chain.Events[len(s.chain.Events)-1]
+	message := fmt.Sprintf("%s: %s of iteration %d\n", s.Tag, last.Data.Kind(), last.Iteration)
+	return s.commitRecords(ctx, s.Head, put, message)
 }
 
 // commitRecords puts files on the state branch on top of parent; "" makes the
@@ -156,16 +173,12 @@ func (s *Supervisor) commitRecords(ctx context.Context, parent string, put map[s
 func (s *Supervisor) keepLogs() (map[string]string, error) {
 	kept := map[string]string{}
 	for _, log := range s.outcome.Logs {
-		var packed bytes.Buffer
-		w := gzip.NewWriter(&packed)
-		if _, err := w.Write(log.Data); err != nil {
+		packed, err := pack(log.Data)
+		if err != nil {
 			return nil, err
 		}
-		if err := w.Close(); err != nil {
-			return nil, err
-		}
-		s.changed["logs/"+log.Name+".gz"] = packed.Bytes()
-		kept[log.Name+".gz"] = ledger.Hash(packed.Bytes())
+		s.changed["logs/"+log.Name+".gz"] = packed
+		kept[log.Name+".gz"] = ledger.Hash(packed)
 		path := filepath.Join(s.Folder, "logs", filepath.FromSlash(log.Name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, err

@@ -48,12 +48,23 @@ func (c *checker) message(i int, d *ledger.Committed, commit repo.Commit) {
 	want := *d
 	want.Missing = append([]string{}, missing...)
 	want.Trailers = ledger.Trailers{
-		Hypothesis: t.Hypothesis, FailureClass: t.FailureClass, Mechanism: t.Mechanism,
-		PredictedVariant: t.PredictedVariant, Counterexample: t.Counterexample,
+		Hypothesis: c.said(d.Trailers.Hypothesis, t.Hypothesis), FailureClass: c.said(d.Trailers.FailureClass, t.FailureClass),
+		Mechanism: c.said(d.Trailers.Mechanism, t.Mechanism), PredictedVariant: c.said(d.Trailers.PredictedVariant, t.PredictedVariant),
+		Counterexample: c.said(d.Trailers.Counterexample, t.Counterexample),
 	}
 	if key, is, should := differ(*d, want); key != "" {
 		c.bad(lawCandidates, c.at(i), "%s is %s, the message of %.12s says %s", key, is, d.Candidate, should)
 	}
+}
+
+// said is what the records say of a text: the text without what is known for a
+// secret, or its digest where the remote refused it.
+func (c *checker) said(is, text string) string {
+	text = c.redactor.String(text)
+	if is == ledger.Withheld(text) {
+		return is
+	}
+	return text
 }
 
 // maxCommits is how many commits one candidate may have.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/evaluate"
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/vault"
 )
@@ -20,7 +21,7 @@ func (c *checker) seal() (ok bool, err error) {
 	if err != nil {
 		return false, c.note(lawSeal, err)
 	}
-	c.Records, c.sealed = r, sealed
+	c.Records, c.sealed, c.redactor = r, sealed, evaluate.NewRedactor(sealed.Redact, nil)
 	r.Verifier, err = c.src.trust(sealed, r.Files[contractName])
 	if c.isCut(lawSeal, err) {
 		c.skip("the key that signs is not known: this clone is shallow, and the pinned commit is not here", lawSignatures, lawAnchors)

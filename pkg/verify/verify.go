@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/evaluate"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 )
@@ -93,6 +94,7 @@ type checker struct {
 	*Records
 	src      Source
 	sealed   *contract.Sealed
+	redactor *evaluate.Redactor
 	mu       sync.Mutex // over found, text and unseen
 	found    map[string][]Finding
 	text     map[string]string // what a law's line says
