@@ -66,7 +66,7 @@ func (e *Env) sandboxRun(cmd *cobra.Command, args []string) error {
 	if err := e.usage(result, box); err != nil {
 		return err
 	}
-	if code := sandboxExit(result); code != 0 {
+	if code := result.Code(); code != 0 {
 		return &verdictError{code: code}
 	}
 	return nil
@@ -119,21 +119,6 @@ func (e *Env) usage(r sandbox.Result, box *sandbox.Sandbox) error {
 	}
 	_, err = fmt.Fprintf(e.Stderr, "%s\n", line)
 	return err
-}
-
-// sandboxExit gives the exit code that a shell user expects.
-func sandboxExit(r sandbox.Result) int {
-	switch r.Outcome {
-	case sandbox.OutputLimit:
-		return 122
-	case sandbox.OutOfMemory:
-		return 123
-	case sandbox.TimedOut, sandbox.CPULimit:
-		return 124
-	case sandbox.Signalled:
-		return 128 + r.Signal
-	}
-	return r.Exit
 }
 
 func doctorCommand(env *Env) *cobra.Command {

@@ -143,7 +143,7 @@ func (p *pass) keepCache(filled string, keep bool) error {
 // thrown away. A baseline that finds it empty collects it beside its place,
 // where filled says, so that it comes into being whole or not at all.
 func (p *pass) cacheLayer(bytes int64) (layer sandbox.Scratch, filled string, err error) {
-	layer = sandbox.Scratch{Target: cacheDir, Bytes: bytes, Inodes: cacheInodes}
+	layer = sandbox.Scratch{Target: cacheDir, Bytes: bytes, Inodes: cacheInodes, Partial: true}
 	if p.job.Cache == "" {
 		return layer, "", nil
 	}
@@ -174,7 +174,7 @@ type layers struct {
 func (p *pass) layers(a *arm, from state, bytes int64, build bool) (*layers, error) {
 	l := &layers{after: map[string]string{}}
 	for _, g := range p.job.Contract.Scope.Generated {
-		s := sandbox.Scratch{Target: path.Join(armDir, g.Path), Bytes: bytes, Inodes: generatedInodes}
+		s := sandbox.Scratch{Target: path.Join(armDir, g.Path), Bytes: bytes, Inodes: generatedInodes, Partial: true}
 		if w := from[g.Path]; w != nil {
 			s.Lower = w.dir
 		}

@@ -106,6 +106,26 @@ func TestBuiltProgramRuns(t *testing.T) {
 	}
 }
 
+// TestLinksLeftByBuild has a baseline whose build leaves more than plain files
+// in the cache and in its own folder.
+func TestLinksLeftByBuild(t *testing.T) {
+	b := newBuild(t, upper, `ln -s /etc/passwd /cache/link && echo warm >/cache/warm && ln -s program build/link && mkfifo build/pipe && echo x >build/plain`,
+		contract.Generated{Path: "build", Policy: contract.GeneratedReset})
+	b.job.Cache, b.job.FillCache = filepath.Join(t.TempDir(), "cache"), true
+	o := b.accuracy(1)
+	for _, want := range []string{`note: not taken: "/cache/link: symbolic link"`, `note: not taken: "/arm/build/link: symbolic link"`, `note: not taken: "/arm/build/pipe: named pipe"`} {
+		if !strings.Contains(string(o.Logs[0].Data), want) {
+			t.Errorf("the log of the build has no %s:\n%s", want, o.Logs[0].Data)
+		}
+	}
+	if got := o.Evaluation.Launches[0].Outcome; got != "exited" {
+		t.Errorf("the build is recorded as %s", got)
+	}
+	if entries, err := os.ReadDir(b.job.Cache); err != nil || len(entries) != 1 || entries[0].Name() != "warm" {
+		t.Errorf("the cache holds %v, %v", entries, err)
+	}
+}
+
 func TestBuildFailures(t *testing.T) {
 	build := contract.Generated{Path: "build", Policy: contract.GeneratedReset}
 	t.Run("exit", func(t *testing.T) {

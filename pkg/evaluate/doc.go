@@ -39,7 +39,8 @@
 // where every launch (reset), or the first launch of every repetition on every
 // split (isolate), starts from; with isolate a launch sees what the one before
 // it wrote. With snapshot every launch, the build included, starts from a
-// frozen folder and nothing is kept.
+// frozen folder and nothing is kept. Only plain files come along, here and in
+// the cache: what else a build leaves is named in its log and left out.
 //
 // # Scoring
 //

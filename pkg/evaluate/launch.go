@@ -82,7 +82,7 @@ func (p *pass) launch(ctx context.Context, a *arm, l launch) (sandbox.Result, *l
 	}
 	var notes []string
 	for _, r := range res.Refused {
-		notes = append(notes, fmt.Sprintf("not taken: %q", r))
+		notes = append(notes, fmt.Sprintf("not taken: %q", r.String()))
 	}
 	if l.settle != nil {
 		more, err := l.settle(res)
@@ -170,11 +170,22 @@ func (p *pass) judge(what string, res sandbox.Result) *ledger.Failure {
 		if what == "launch" {
 			what = "output"
 		}
-		if len(res.Refused) > 0 {
-			return fail(ledger.Crash, fmt.Sprintf("%s: %q", res.Outcome, some(res.Refused)))
+		if refused := refusedOutputs(res); len(refused) > 0 {
+			return fail(ledger.Crash, fmt.Sprintf("%s: %q", res.Outcome, some(refused)))
 		}
 	}
 	return fail(ledger.Crash, string(res.Outcome))
+}
+
+// refusedOutputs names what a candidate left among its outputs and may not.
+func refusedOutputs(res sandbox.Result) []string {
+	var out []string
+	for _, r := range res.Refused {
+		if r.Target == outputsDir {
+			out = append(out, r.String())
+		}
+	}
+	return out
 }
 
 // lastWords quotes the end of what a launch wrote to stderr.

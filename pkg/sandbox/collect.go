@@ -23,14 +23,14 @@ const (
 type collector struct {
 	to      *os.Root
 	budget  int64
-	refused []string
+	refused []Refusal
 	more    int // refusals that are not named
 }
 
 // collect copies the plain files below the open folder dir into the host folder
 // to, at most budget bytes. The error is about the host; what the candidate left
 // amiss is in refused.
-func collect(dir *os.File, to string, budget int64) (refused []string, err error) {
+func collect(dir *os.File, to string, budget int64) (refused []Refusal, err error) {
 	root, err := os.OpenRoot(to)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func collect(dir *os.File, to string, budget int64) (refused []string, err error
 	c := &collector{to: root, budget: budget}
 	err = c.folder(dir, "", 1)
 	if c.more > 0 {
-		c.refused = append(c.refused, fmt.Sprintf("%d more", c.more))
+		c.refused = append(c.refused, Refusal{Why: fmt.Sprintf("%d more", c.more)})
 	}
 	return c.refused, err
 }
@@ -109,7 +109,7 @@ func (c *collector) refuse(rel, why string) {
 		c.more++
 		return
 	}
-	c.refused = append(c.refused, fmt.Sprintf("%s: %s", visibleName(rel), why))
+	c.refused = append(c.refused, Refusal{Path: visibleName(rel), Why: why})
 }
 
 // visibleName quotes a name that could forge a line of a report.

@@ -30,7 +30,10 @@ func ignoreSignals() error {
 func killFirst() error { return os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
 // loopback brings up the namespace's own lo; there is no other interface.
-func loopback() error {
+func (p *plan) loopback() error {
+	if p.Network {
+		return nil
+	}
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if errors.Is(err, unix.EAFNOSUPPORT) {
 		return nil // a kernel without IPv4

@@ -45,8 +45,8 @@ const (
 	phaseCommand phase = "command" // the command could not be started in it
 )
 
-// Init turns this process into the sandbox's init or probe, if it was started
-// as one, and then never returns. It must be the first statement of main and of
+// Init turns this process into the sandbox's init, probe or client, if it was
+// started as one, and then never returns. It must be the first statement of main and of
 // every TestMain whose package uses the sandbox.
 func Init() {
 	switch os.Args[0] {
@@ -54,6 +54,8 @@ func Init() {
 		syscall.Exit(runInit())
 	case probeName:
 		syscall.Exit(runProbe(os.Args[1:]))
+	case ClientPath:
+		syscall.Exit(runClient(os.Args[1:]))
 	}
 }
 
@@ -105,7 +107,7 @@ func (p *plan) confine() (what string, err error) {
 		{"cgroup namespace", func() error { return unix.Unshare(unix.CLONE_NEWCGROUP) }},
 		{"host name", func() error { return unix.Sethostname([]byte("sandbox")) }},
 		{"file tree", p.tree},
-		{"loopback", loopback},
+		{"loopback", p.loopback},
 		{"session keyring", emptyKeyring},
 		{"working folder " + p.Dir, func() error { return unix.Chdir(p.dir()) }},
 		{"limits", p.rlimits},

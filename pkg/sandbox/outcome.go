@@ -1,6 +1,9 @@
 package sandbox
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // cause says why the supervisor killed a launch; the first one counts.
 type cause string
@@ -37,10 +40,20 @@ func (r *Result) judge(l Limits, why cause, starved bool) {
 	}
 }
 
-// settle adds what was refused to the outcome, after collection.
+// settle puts what was refused in order, after collection.
 func (r *Result) settle() {
-	slices.Sort(r.Refused)
-	if r.Outcome == Exited && len(r.Refused) > 0 {
+	slices.SortStableFunc(r.Refused, func(a, b Refusal) int {
+		return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.Path, b.Path))
+	})
+}
+
+// take adds what was refused in a scratch.
+func (r *Result) take(c Scratch, refused []Refusal) {
+	for _, x := range refused {
+		x.Target = c.Target
+		r.Refused = append(r.Refused, x)
+	}
+	if r.Outcome == Exited && len(refused) > 0 && !c.Partial {
 		r.Outcome = Unreadable
 	}
 }

@@ -18,6 +18,7 @@ import (
 type plan struct {
 	UID        int  // of the candidate, as seen inside
 	SetUser    bool // the init runs as another user and must change to UID
+	Network    bool // the namespace of the machine; nothing to bring up
 	Privileged bool // the init is root of the host: an overlay may use trusted attributes
 	Mounts     []mount
 	Temporary  int64
@@ -67,6 +68,7 @@ func (s *Sandbox) plan(spec Spec) (*plan, []int64, error) {
 	}
 	p := &plan{
 		Argv: spec.Argv, Dir: spec.Dir, Env: env,
+		Network:    spec.Network,
 		Privileged: s.mode == Root,
 		Temporary:  l.Temporary, Inodes: int64(or(l.Inodes, defaultInodes)),
 		Files: uint64(or(l.OpenFiles, defaultOpenFiles)),
@@ -77,6 +79,12 @@ func (s *Sandbox) plan(spec Spec) (*plan, []int64, error) {
 	}
 	p.limit(l, s)
 	return p, budgets, nil
+}
+
+// add puts mounts that are the sandbox's own in their places.
+func (p *plan) add(mounts ...mount) {
+	p.Mounts = append(p.Mounts, mounts...)
+	slices.SortFunc(p.Mounts, func(a, b mount) int { return strings.Compare(a.Target, b.Target) })
 }
 
 func (p *plan) addMounts(s *Sandbox, spec Spec) ([]int64, error) {
@@ -105,7 +113,7 @@ func (p *plan) addMounts(s *Sandbox, spec Spec) ([]int64, error) {
 		budgets = append(budgets, c.Bytes+bytes)
 		p.FileSize = max(p.FileSize, uint64(c.Bytes+bytes))
 	}
-	slices.SortFunc(p.Mounts, func(a, b mount) int { return strings.Compare(a.Target, b.Target) })
+	p.add()
 	return budgets, nil
 }
 

@@ -73,9 +73,7 @@ func (p *probe) launch(spec Spec, name string, mounts ...mount) (Result, error) 
 	if err != nil {
 		return Result{}, refusef("this program's own file", err, "")
 	}
-	q.Mounts = append(q.Mounts, mount{Source: self, Target: probeName, File: true})
-	q.Mounts = append(q.Mounts, mounts...)
-	slices.SortFunc(q.Mounts, func(a, b mount) int { return strings.Compare(a.Target, b.Target) })
+	q.add(append(mounts, mount{Source: self, Target: probeName, File: true})...)
 	return p.run(p.ctx, spec, q, budgets)
 }
 

@@ -50,7 +50,7 @@ func (l *launch) result(budgets []int64) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		r.Refused = append(r.Refused, refused...)
+		r.take(c, refused)
 	}
 	r.settle()
 	return r, nil

@@ -20,12 +20,15 @@ import (
 // Run launches one command and returns when every process of it is proven dead.
 // A candidate's failure is a Result. The error is a *SetupError (nothing was
 // measured; ErrCommand in its chain where only the command could not be
-// started), an *IntegrityError (stop the run), ctx's error, or an error of the
-// host's disk or of the Spec's writers.
+// started), an *IntegrityError (stop the run), ctx's error (with a Result where
+// the command ran), or an error of the host's disk or of the Spec's writers.
 func (s *Sandbox) Run(ctx context.Context, spec Spec) (Result, error) {
 	p, budgets, err := s.plan(spec)
 	if err != nil {
 		return Result{}, err
+	}
+	if spec.Calls != nil {
+		return s.runDriver(ctx, spec, p, budgets)
 	}
 	return s.run(ctx, spec, p, budgets)
 }
@@ -48,8 +51,13 @@ func (s *Sandbox) run(ctx context.Context, spec Spec, p *plan, budgets []int64) 
 	}
 	s.slots.give(place)
 	var r Result
-	if err == nil {
+	switch {
+	case err == nil:
 		r, err = l.result(budgets)
+	case l.cause == cancelled && l.exec != nil:
+		l.outcome(&r)
+		r.Usage, r.Outcome = l.usage, Cancelled
+		err = errors.Join(err, l.streams.into(&r))
 	}
 	for _, f := range l.scratch {
 		f.Close()
@@ -198,7 +206,10 @@ func (l *launch) keep(files []*os.File, started chan<- error) {
 func (l *launch) attributes() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{
 		Setsid: true, Pdeathsig: syscall.SIGKILL,
-		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+	}
+	if !l.plan.Network {
+		a.Cloneflags |= unix.CLONE_NEWNET
 	}
 	if l.group != nil && l.group.dir != nil {
 		a.UseCgroupFD, a.CgroupFD = true, int(l.group.dir.Fd())

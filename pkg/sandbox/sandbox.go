@@ -49,6 +49,7 @@
 package sandbox
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -88,6 +89,9 @@ type Scratch struct {
 	// Collect is an empty host folder that receives the regular files of the
 	// scratch when every process is dead. Empty: they are thrown away.
 	Collect string
+	// Partial says that what cannot be collected is named in Refused and no
+	// more: the outcome does not become Unreadable by it.
+	Partial bool
 }
 
 // Limits bound one launch. Wall, Output and Temporary must be more than zero;
@@ -126,6 +130,12 @@ type Spec struct {
 	// Stdout and Stderr, where set, receive the bytes in place of the Result.
 	Stdout, Stderr io.Writer
 	Limits         Limits
+	// Network leaves the launch in the machine's own network, and shows it how
+	// names and certificates are looked up. It is for frozen code only: there is
+	// no wall towards what listens on the machine.
+	Network bool
+	// Calls, where set, makes this the launch of a driver; see [Call].
+	Calls func(context.Context, Call) (Result, error)
 	// BestEffort accepts limits that this machine cannot enforce.
 	BestEffort bool
 }
@@ -143,7 +153,23 @@ const (
 	OutputLimit Outcome = "output-limit"
 	CPULimit    Outcome = "cpu-limit"
 	Unreadable  Outcome = "unreadable-output"
+	Cancelled   Outcome = "cancelled" // together with ctx's error
 )
+
+// Refusal is something in a scratch that was not collected.
+type Refusal struct {
+	Target string // of the scratch
+	Path   string // in it, quoted where it could forge a line
+	Why    string
+}
+
+// String names the thing and the reason.
+func (r Refusal) String() string {
+	if r.Path == "" {
+		return r.Target + ": " + r.Why
+	}
+	return r.Target + "/" + r.Path + ": " + r.Why
+}
 
 // Usage is what the launch used; nil where the machine cannot tell.
 type Usage struct {
@@ -163,9 +189,29 @@ type Result struct {
 	// of what arrived.
 	Stdout, Stderr           []byte
 	StdoutBytes, StderrBytes int64
-	// Refused lists what was not collected, with the reason, sorted.
-	Refused []string
+	// Refused lists what was not collected, in the order of targets and paths.
+	Refused []Refusal
 }
+
+// Code is the exit code that a shell user expects: the command's own, 128 and
+// the number of the signal, 122 for the output limit, 123 for memory, 124 for
+// time.
+func (r Result) Code() int {
+	switch r.Outcome {
+	case OutputLimit:
+		return 122
+	case OutOfMemory:
+		return 123
+	case TimedOut, CPULimit:
+		return 124
+	case Signalled, Cancelled:
+		return 128 + r.Signal
+	}
+	return r.Exit
+}
+
+// notSetUp is the exit code that stands for an error in place of a Result.
+const notSetUp = 125
 
 // SetupError says that a launch could not be made, or no sandbox at all. It is
 // about the machine or the Spec, never about what a candidate did.

@@ -19,7 +19,7 @@ const (
 
 // reserved are the places that the sandbox makes itself: no target may equal,
 // contain or lie in one.
-var reserved = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/libx32", "/lib64", "/etc", "/proc", "/sys", "/dev", "/tmp", "/var", "/run"}
+var reserved = []string{"/research-loop", "/usr", "/bin", "/sbin", "/lib", "/lib32", "/libx32", "/lib64", "/etc", "/proc", "/sys", "/dev", "/tmp", "/var", "/run"}
 
 // check refuses a Spec that means nothing, before anything is touched.
 func (s Spec) check() error {
@@ -34,12 +34,13 @@ func (s Spec) check() error {
 	if s.Dir != "" && !(path.IsAbs(s.Dir) && path.Clean(s.Dir) == s.Dir) {
 		return refuse(fmt.Sprintf("working folder %q", s.Dir), "not a clean absolute path", "name a folder inside the sandbox, such as /arm")
 	}
-	for _, e := range s.Env {
-		if i := strings.IndexByte(e, '='); i < 1 {
-			return refuse(fmt.Sprintf("environment %q", e), "not NAME=value", "")
-		}
-		if err := plainText("environment", e); err != nil {
-			return err
+	for i, e := range s.Env { // no message may hold a value: it can be a secret
+		name, value, ok := strings.Cut(e, "=")
+		switch {
+		case !ok || name == "":
+			return refuse(fmt.Sprintf("environment, entry %d", i+1), "not NAME=value", "")
+		case plainText("", e) != nil:
+			return refuse(fmt.Sprintf("environment, %+q", name), fmt.Sprintf("its value of %d bytes is not UTF-8 text without NUL bytes", len(value)), "")
 		}
 	}
 	if err := s.Limits.check(); err != nil {

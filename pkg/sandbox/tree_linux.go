@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,9 @@ var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/libx32
 
 var systemFiles = []string{"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"}
 
+// networkFiles say how names and certificates are looked up.
+var networkFiles = []string{"/etc/hosts", "/etc/resolv.conf", "/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"}
+
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // Parts of /proc that speak of the machine: the first can be written by a user
@@ -43,7 +47,7 @@ func (p *plan) tree() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make / private: %w", err)
 	}
-	system, err := systemParts()
+	system, err := p.systemParts()
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func (p *plan) tree() error {
 	return enter(root)
 }
 
-func systemParts() ([]part, error) {
+func (p *plan) systemParts() ([]part, error) {
 	var parts []part
 	for _, d := range systemFolders {
 		if to, err := os.Readlink(d); err == nil {
@@ -87,7 +91,11 @@ func systemParts() ([]part, error) {
 			return nil, err
 		}
 	}
-	for _, f := range systemFiles {
+	files := systemFiles
+	if p.Network {
+		files = append(slices.Clone(files), networkFiles...)
+	}
+	for _, f := range files {
 		if err := addPart(&parts, f, readOnly); err != nil {
 			return nil, err
 		}
@@ -169,17 +177,27 @@ func (p *plan) base(root int) error {
 			return fmt.Errorf("make /%s: %w", name, err)
 		}
 	}
-	for name, text := range map[string]string{
-		"etc/passwd":        fmt.Sprintf("root:x:0:0::/:/sbin/nologin\nsandbox:x:%d:%d::/tmp:/bin/sh\n", p.UID, p.UID),
-		"etc/group":         fmt.Sprintf("root:x:0:\nsandbox:x:%d:\n", p.UID),
-		"etc/hosts":         "127.0.0.1 localhost sandbox\n::1 localhost\n",
-		"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
-	} {
+	for name, text := range p.files() {
 		if err := writeFile(root, name, text); err != nil {
 			return fmt.Errorf("write /%s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// files is the synthetic part of /etc.
+func (p *plan) files() map[string]string {
+	files := map[string]string{
+		"etc/passwd":        fmt.Sprintf("root:x:0:0::/:/sbin/nologin\nsandbox:x:%d:%d::/tmp:/bin/sh\n", p.UID, p.UID),
+		"etc/group":         fmt.Sprintf("root:x:0:\nsandbox:x:%d:\n", p.UID),
+		"etc/hosts":         "127.0.0.1 localhost sandbox\n::1 localhost\n",
+		"etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+	}
+	if p.Network {
+		delete(files, "etc/hosts") // the machine's own, where it has one
+		files["etc/nsswitch.conf"] = "passwd: files\ngroup: files\nhosts: files dns\n"
+	}
+	return files
 }
 
 // attachMounts adds binds and scratches, parents first, and sends the

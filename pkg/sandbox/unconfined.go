@@ -38,6 +38,9 @@ func (u *Unconfined) Run(ctx context.Context, spec Spec) (Result, error) {
 	if err := spec.check(); err != nil {
 		return Result{}, err
 	}
+	if spec.Calls != nil {
+		return Result{}, refuse("driver", "its launches need walls", "evaluate where a sandbox can be had")
+	}
 	if err := sweepTemp(os.TempDir()); err != nil {
 		return Result{}, err
 	}
@@ -104,7 +107,7 @@ func fill(host, lower string) (int64, error) {
 	defer from.Close()
 	refused, err := collect(from, host, math.MaxInt64)
 	if err == nil && len(refused) > 0 {
-		err = errors.New(refused[0])
+		err = errors.New(refused[0].Path + ": " + refused[0].Why)
 	}
 	return n, err
 }
@@ -244,7 +247,7 @@ func (u *Unconfined) collect(spec Spec, where map[string]string, budgets []int64
 		if err != nil {
 			return err
 		}
-		r.Refused = append(r.Refused, refused...)
+		r.take(c, refused)
 	}
 	r.settle()
 	return nil
