@@ -77,7 +77,7 @@ func newRoot(env *Env) *cobra.Command {
 	root.AddCommand(
 		initCommand(env), startCommand(env), rehearseCommand(env), reconcileCommand(env), closeCommand(env),
 		statusCommand(env), logCommand(env), waitCommand(env), reportCommand(env), verifyCommand(env),
-		auditCommand(env), hookCommand(env), gateCommand(env), sandboxCommand(env), doctorCommand(env),
+		auditCommand(env), hookCommand(env), gateCommand(env), execCommand(env), sandboxCommand(env), doctorCommand(env),
 		demoCommand(env), versionCommand(env),
 	)
 	wrapArgs(root)

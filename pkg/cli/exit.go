@@ -95,6 +95,7 @@ func classifyPerson(err error) (int, string) {
 		noRun   *supervisor.NoRunError
 		noRepo  *repo.NotRepository
 		missing *evaluate.MissingTool
+		secret  *evaluate.MissingSecret
 		key     *supervisor.KeyError
 	)
 	switch {
@@ -118,6 +119,8 @@ func classifyPerson(err error) (int, string) {
 		return exitUsage, "research-loop start " + noRun.Tag + ", or name the repository with --remote"
 	case errors.As(err, &noRepo):
 		return exitUsage, "go to a git repository, or name one with --remote URL"
+	case errors.As(err, &secret):
+		return exitAuth, "export " + secret.Name + " with its value and run the same command again"
 	case errors.As(err, &missing):
 		return exitOperational, "install it, or correct evaluation.requires"
 	}

@@ -258,7 +258,7 @@ func (e *Env) rehearse(cmd *cobra.Command) error {
 	}
 	defer box.Close()
 	e.say("sandbox: %s mode, limits: %s", box.Mode(), strings.Join(box.Limits(), ", "))
-	out, err := supervisor.Rehearse(cmd.Context(), s.clone, box, plan, s.folder("rehearsal"))
+	out, err := supervisor.Rehearse(cmd.Context(), s.clone, box, plan, s.folder("rehearsal"), e.Getenv)
 	if err != nil {
 		return err
 	}

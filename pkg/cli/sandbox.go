@@ -13,6 +13,32 @@ import (
 	"github.com/research-loop/research-loop/pkg/sandbox"
 )
 
+func execCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "exec -- ARG…",
+		Short: "Launch the candidate, from inside the driver of mode driver",
+		Long: `Ask the supervisor to launch the candidate with these words, as
+$RESEARCH_LOOP_CANDIDATE -- ARG… does. Standard streams and the exit code pass
+through; 122 stands for too much output, 123 for memory, 124 for time, 125 for
+no launch. Ending this command ends the launch.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			socket, _ := cmd.Flags().GetString("socket")
+			code, err := sandbox.Ask(socket, args, env.Stdin, env.Stdout, env.Stderr)
+			if err != nil {
+				return &verdictError{code, err.Error(), ""}
+			}
+			if code != 0 {
+				return &verdictError{code: code}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().String("socket", sandbox.ClientSocket, "the supervisor's socket")
+	return cmd
+}
+
 func sandboxCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sandbox", Short: "The sandbox that candidates get, by hand", Args: cobra.NoArgs,

@@ -202,7 +202,7 @@ func (s *session) supervisor(tag contract.Tag, box *sandbox.Sandbox) *supervisor
 		Level: level, Signer: s.keys.signer, Judge: s.keys.judge, Secrets: s.keys.secrets, Trunk: s.trunk, Seen: seen,
 	}
 	if box != nil {
-		sup.Launcher, sup.Probe = box, supervisor.ProbeOf(box)
+		sup.Launcher, sup.Probe, sup.Secret = box, supervisor.ProbeOf(box), s.env.Getenv
 	}
 	return sup
 }

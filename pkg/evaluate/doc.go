@@ -32,6 +32,31 @@
 // the baseline's build fills that cache; what any other writes there is thrown
 // away.
 //
+// # Drivers
+//
+// In modes driver and data the frozen command evaluation.driver.run works on the
+// split, in /harness, as a batch launch would: RESEARCH_LOOP_INPUTS,
+// RESEARCH_LOOP_OUTPUTS, one file of the same name for each input. It never sees
+// answers. Its exit code must be 0, and all that it does ends with
+// evaluation.total. Beyond the contract's resources it has room for its clients.
+//
+// In mode driver it does not see the arm. $RESEARCH_LOOP_CANDIDATE -- ARG… has
+// the supervisor launch candidate.run with these words behind it (the words
+// alone where the contract has no run), in a sandbox of its own, with the
+// contract's limits for one launch; standard streams and exit code pass
+// through, 122 stands for too much output, 123 for memory, 124 for time, 125 for
+// no launch. The variable is one path, so that it can be called without a shell
+// too. A client reads its standard input ahead, as ssh does: give it </dev/null
+// where it must not eat a loop's. Killing the client ends the launch, and no
+// launch outlives the driver. Eight run at a time and more wait; with a path to
+// isolate it is one. What a launch does is the driver's to judge; each is
+// recorded with the number of its call, and the scorer is told of all.
+//
+// In mode data nothing of the arm is launched or built. The driver reads it at
+// RESEARCH_LOOP_CANDIDATE_DIR, and may have the machine's network and named
+// secrets of the supervisor's environment, whose values are struck from logs
+// and records as designated secrets are.
+//
 // # Generated paths
 //
 // They are the only part of an arm that is writable, in a layer of its own

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/ledger"
@@ -46,6 +49,8 @@ type Job struct {
 	Work            string          // private empty folder, which the sandbox may show parts of; the caller removes it
 	Check           func() error    // whether the contract still has its digest; asked around every launch
 	Secrets         []string        // values that must stand in no record, beside what the contract redacts
+	// DriverSecrets holds the value of every name in evaluation.driver.secrets.
+	DriverSecrets map[string]string
 }
 
 // Outcome is what a pass found and what its launches printed.
@@ -83,8 +88,9 @@ func begin(ctx context.Context, l Launcher, job Job) (*pass, error) {
 }
 
 func newPass(l Launcher, job Job) *pass {
+	secrets := slices.AppendSeq(slices.Clone(job.Secrets), maps.Values(job.DriverSecrets))
 	return &pass{
-		job: job, launcher: l, shop: workshop(job.Work), redactor: NewRedactor(job.Contract.Redact, job.Secrets),
+		job: job, launcher: l, shop: workshop(job.Work), redactor: NewRedactor(job.Contract.Redact, secrets),
 		evaluation: ledger.Evaluation{
 			Stage: job.Stage, Tools: map[string]string{},
 			Launches: []ledger.Launch{}, Measurements: []ledger.Measurement{}, Violations: []string{},
@@ -102,9 +108,11 @@ type pass struct {
 	development     *layout
 	counterexamples *layout // nil where there are none
 	scoring         scoring
-	evaluation      ledger.Evaluation
-	logs            []Log
-	logBytes        int
+
+	mu         sync.Mutex // around all below, and around every state check: a driver's calls come at once
+	evaluation ledger.Evaluation
+	logs       []Log
+	logBytes   int
 }
 
 func (p *pass) run(ctx context.Context) error {
@@ -211,8 +219,8 @@ func (j *Job) validate() error {
 	case j.FillCache && (j.Cache == "" || len(j.Arms) != 1):
 		return errors.New("job: the cache is filled by the build of the one arm of a baseline")
 	}
-	if mode := j.Contract.Candidate.Mode; mode != contract.ModeBatch && mode != contract.ModeCase {
-		return fmt.Errorf("job: candidate mode %q cannot be launched", mode)
+	if err := j.validateMode(); err != nil {
+		return fmt.Errorf("job: %w", err)
 	}
 	return errors.Join(j.validateSplits(), j.validateArms(), j.validateWork())
 }

@@ -179,6 +179,28 @@ func TestFailures(t *testing.T) {
 	})
 }
 
+// TestNoCommand has the sandbox find no command: the arm fails by it, but not
+// by the scorer's.
+func TestNoCommand(t *testing.T) {
+	for _, dir := range []string{armDir, harnessDir} {
+		b := newBench(t, upper)
+		real := realSandbox(t)
+		b.launcher = launcherFunc(func(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) {
+			if s.Dir == dir {
+				s.Argv = []string{"./nowhere"}
+			}
+			return real.Run(ctx, s)
+		})
+		if dir == armDir {
+			if got := kinds(b.failure(ledger.Crash, "launch", "command ./nowhere: there is no such file")); got != "candidate candidate 0 not-launched" {
+				t.Errorf("launches: %s", got)
+			}
+		} else if _, err := b.try(); !errors.Is(err, sandbox.ErrCommand) {
+			t.Errorf("a scorer that is not there: %v", err)
+		}
+	}
+}
+
 func TestTimeouts(t *testing.T) {
 	t.Run("launch", func(t *testing.T) {
 		b := newBench(t, "sleep 30\n")
@@ -366,7 +388,7 @@ echo "score: $(ls "$RESEARCH_LOOP_OUTPUTS" | wc -l)"
 	o := b.accuracy(2)
 	log := string(o.Logs[1].Data)
 	all := "case-000.txt\ncase-001.txt\ncase-002.txt\n"
-	for _, want := range []string{`[{"case":"","outcome":"exited","exit":0,"signal":0,"wall_seconds":`, all + all + "case-001.txt\ncase-002.txt\n/harness\n"} {
+	for _, want := range []string{`[{"case":"","call":0,"outcome":"exited","exit":0,"signal":0,"wall_seconds":`, all + all + "case-001.txt\ncase-002.txt\n/harness\n"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("no %q in %s", want, log)
 		}
@@ -578,7 +600,7 @@ func TestJobIsChecked(t *testing.T) {
 		{"no work", func(b *bench) { b.job.Work = filepath.Join(b.job.Work, "gone") }, "work folder"},
 		{"hostile case", func(b *bench) { b.job.Split.Cases[0].ID = "../x" }, `"../x" cannot name a file`},
 		{"case twice", func(b *bench) { b.job.Split.Cases[0].ID = "case-001.txt" }, "two cases are named"},
-		{"driver", func(b *bench) { b.contract.Candidate.Mode = "driver" }, `mode "driver" cannot be launched`},
+		{"driver", func(b *bench) { b.contract.Candidate.Mode = "drive" }, `mode "drive" cannot be launched`},
 		{"cache of two", func(b *bench) { b.job.FillCache = true }, "the cache is filled by"},
 	}
 	for _, tt := range tests {

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -22,6 +23,10 @@ type launch struct {
 	// settle takes in what the launch left, before the state is checked again;
 	// what it notes stands in the log. nil: nothing is left.
 	settle func(sandbox.Result) (notes []string, err error)
+	// ends says that the pass itself may end the launch by its context: what it
+	// did up to then is recorded and no error.
+	ends    bool
+	printed *printed // for the log, where the streams go elsewhere
 }
 
 // armLaunch is a launch of an arm's own code.
@@ -64,42 +69,86 @@ func environment(c *contract.Contract, defaults, ours map[string]string) []strin
 }
 
 // launch checks the state, launches, checks again, and records all of it. The
-// Failure is the state's; what the launch itself did is for the caller.
+// Failure is the state's, or that there is no such command; what the launch
+// itself did is for the caller.
 func (p *pass) launch(ctx context.Context, a *arm, l launch) (sandbox.Result, *ledger.Failure, error) {
-	first := a.tree == nil || a.tree.quick == ""
-	before, wrong, err := p.stateCheck(first, p.watched(a, l.state)...)
-	if err != nil {
-		return sandbox.Result{}, nil, err
-	}
-	l.record.Before = before
-	if len(wrong) > 0 {
-		p.refuse(l.record, strings.Join(wrong, "; "))
-		return sandbox.Result{}, p.violated("before "+describe(l.record), wrong), nil
+	fail, err := p.before(a, &l)
+	if fail != nil || err != nil {
+		return sandbox.Result{}, fail, err
 	}
 	res, err := p.launcher.Run(ctx, l.spec)
-	if err != nil {
+	if l.printed != nil {
+		res.Stdout, res.Stderr = l.printed.out.Bytes(), l.printed.err.Bytes()
+	}
+	switch {
+	case errors.Is(err, sandbox.ErrCommand) && slices.Contains(armKinds, l.record.Kind):
+		return res, p.noCommand(l.record, err), nil
+	case l.ends && errors.Is(err, context.Canceled):
+		res.Outcome = sandbox.Cancelled // wherever it was
+	case err != nil:
 		return res, nil, fmt.Errorf("%s: %w", describe(l.record), err)
 	}
+	fail, err = p.after(a, l, res)
+	return res, fail, err
+}
+
+// armKinds are the launches whose command the arm has to bring.
+var armKinds = []ledger.LaunchKind{ledger.Build, ledger.Measure, ledger.Counterexample}
+
+// noCommand records that a command of the arm could not be started.
+func (p *pass) noCommand(r ledger.Launch, why error) *ledger.Failure {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuse(r, why.Error())
+	what := "launch"
+	if r.Kind == ledger.Build {
+		what = "build"
+	}
+	return p.failure(ledger.Crash, what, why.Error())
+}
+
+// before is the state check that a launch must pass.
+func (p *pass) before(a *arm, l *launch) (*ledger.Failure, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first := a.tree == nil || a.tree.quick == ""
+	digest, wrong, err := p.stateCheck(first, p.watched(a, l.state)...)
+	if err != nil {
+		return nil, err
+	}
+	l.record.Before = digest
+	if len(wrong) > 0 {
+		p.refuse(l.record, strings.Join(wrong, "; "))
+		return p.violated("before "+describe(l.record), wrong), nil
+	}
+	return nil, nil
+}
+
+// after takes in what a launch left, checks the state and records the launch.
+func (p *pass) after(a *arm, l launch, res sandbox.Result) (*ledger.Failure, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var notes []string
 	for _, r := range res.Refused {
 		notes = append(notes, fmt.Sprintf("not taken: %q", r.String()))
 	}
-	if l.settle != nil {
+	if l.settle != nil && res.Outcome != sandbox.Cancelled {
 		more, err := l.settle(res)
 		if err != nil {
-			return res, nil, fmt.Errorf("%s: %w", describe(l.record), err)
+			return nil, fmt.Errorf("%s: %w", describe(l.record), err)
 		}
 		notes = append(notes, more...)
 	}
-	l.record.After, wrong, err = p.stateCheck(false, p.watched(a, l.state)...)
+	digest, wrong, err := p.stateCheck(false, p.watched(a, l.state)...)
 	if err != nil {
-		return res, nil, err
+		return nil, err
 	}
+	l.record.After = digest
 	p.record(l.record, res, append(notes, wrong...))
 	if len(wrong) > 0 {
-		return res, p.violated("after "+describe(l.record), wrong), nil
+		return p.violated("after "+describe(l.record), wrong), nil
 	}
-	return res, nil, nil
+	return nil, nil
 }
 
 // watched is everything that must not change while a launch runs.
@@ -136,7 +185,9 @@ func (p *pass) record(r ledger.Launch, res sandbox.Result, notes []string) {
 	r.StdoutBytes, r.StderrBytes = res.StdoutBytes, res.StderrBytes
 	r.Log = p.logged(r, res, notes)
 	p.evaluation.Launches = append(p.evaluation.Launches, r)
-	p.evaluation.EvaluatorSeconds += r.WallSeconds
+	if r.Call == 0 {
+		p.evaluation.EvaluatorSeconds += r.WallSeconds
+	}
 }
 
 // describe names a launch in errors and violations.
@@ -144,6 +195,9 @@ func describe(r ledger.Launch) string {
 	s := fmt.Sprintf("%s of arm %s, repetition %d", r.Kind, r.Arm, r.Repetition)
 	if r.Case != "" {
 		s += fmt.Sprintf(", case %q", r.Case)
+	}
+	if r.Call > 0 {
+		s += fmt.Sprintf(", call %d", r.Call)
 	}
 	return s
 }

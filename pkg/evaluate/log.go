@@ -35,6 +35,9 @@ func (p *pass) logged(r ledger.Launch, res sandbox.Result, notes []string) strin
 	if r.Case != "" {
 		fmt.Fprintf(&b, ", case %q", r.Case)
 	}
+	if r.Call > 0 {
+		fmt.Fprintf(&b, ", call %d", r.Call)
+	}
 	fmt.Fprintf(&b, "\noutcome %s, exit %d, signal %d, wall %.3f s\n", r.Outcome, r.Exit, r.Signal, r.WallSeconds)
 	for _, n := range notes {
 		fmt.Fprintf(&b, "note: %s\n", p.redactor.String(n))
@@ -83,7 +86,7 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // logName tells every launch of a pass from every other: what follows the
 // repetition is "." and a kind, which a measured launch does not have, and then
-// "-" and a case.
+// "-" and a case, or "-call-" and a number in a mode that has no cases.
 func logName(r ledger.Launch) string {
 	name := fmt.Sprintf("%s-%d", r.Arm, r.Repetition)
 	if r.Kind == ledger.Build {
@@ -93,6 +96,8 @@ func logName(r ledger.Launch) string {
 		name += "." + string(r.Kind)
 	}
 	switch {
+	case r.Call > 0:
+		return fmt.Sprintf("%s-call-%06d", name, r.Call)
 	case r.Case == "":
 		return name
 	case plainName.MatchString(r.Case):

@@ -43,8 +43,12 @@ func (p *pass) through(ctx context.Context, a *arm, kind ledger.LaunchKind, repe
 		pass: p, arm: a, kind: kind, repetition: repetition, split: split,
 		state: maps.Clone(a.built), outputs: outputs, from: len(p.evaluation.Launches),
 	}
-	if p.job.Contract.Candidate.Mode == contract.ModeBatch {
+	switch p.job.Contract.Candidate.Mode {
+	case contract.ModeBatch:
 		fail, err := t.batch(ctx)
+		return t, fail, err
+	case contract.ModeDriver, contract.ModeData:
+		fail, err := t.drive(ctx)
 		return t, fail, err
 	}
 	for _, c := range split.order {
@@ -72,19 +76,33 @@ func (t *passage) batch(ctx context.Context) (*ledger.Failure, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := t.order("", map[string]string{"RESEARCH_LOOP_INPUTS": inputsDir, "RESEARCH_LOOP_OUTPUTS": outputsDir})
+	l := t.order("", splitVariables())
+	t.showSplit(&l, left)
+	return t.run(ctx, l, func(sandbox.Result) ([]string, error) { return t.takeOutputs(left) })
+}
+
+// splitVariables tell a launch where the split is.
+func splitVariables() map[string]string {
+	return map[string]string{"RESEARCH_LOOP_INPUTS": inputsDir, "RESEARCH_LOOP_OUTPUTS": outputsDir}
+}
+
+// showSplit shows a launch the inputs, and the place of its outputs, which will
+// be collected in left.
+func (t *passage) showSplit(l *launch, left string) {
 	l.spec.Binds = append(l.spec.Binds, sandbox.Bind{Source: t.split.opaque, Target: inputsDir})
 	l.spec.Scratch = append(l.spec.Scratch, sandbox.Scratch{
 		Target: outputsDir, Bytes: t.job.Contract.Evaluation.Resources.Output,
 		Inodes: len(t.split.order) + 1024, NoExec: true, Collect: left,
 	})
-	return t.run(ctx, l, func(sandbox.Result) ([]string, error) {
-		unknown, err := t.split.rename(left, t.outputs)
-		if unknown == 0 || err != nil {
-			return nil, err
-		}
-		return []string{fmt.Sprintf("%d outputs are named after no input and were ignored", unknown)}, nil
-	})
+}
+
+// takeOutputs brings what a launch left under the cases' own names.
+func (t *passage) takeOutputs(left string) (notes []string, err error) {
+	unknown, err := t.split.rename(left, t.outputs)
+	if unknown == 0 || err != nil {
+		return nil, err
+	}
+	return []string{fmt.Sprintf("%d outputs are named after no input and were ignored", unknown)}, nil
 }
 
 // single is the launch of one case, stdin to stdout.
@@ -106,14 +124,22 @@ func (t *passage) single(ctx context.Context, c opaqueCase) (*ledger.Failure, er
 
 // order is the next launch, but for its stdin, inputs and outputs.
 func (t *passage) order(id string, ours map[string]string) launch {
-	seed := seed(t.job.Contract.Digest, t.job.Stage)
-	env := map[string]string{"RESEARCH_LOOP_SEED": seed}
-	maps.Copy(env, ours)
-	command := strings.ReplaceAll(t.job.Contract.Candidate.Run, "{seed}", seed)
-	l := t.armLaunch(t.arm, t.kind, within(t.job.Contract.Candidate.Directory, command))
+	l := t.armLaunch(t.arm, t.kind, within(t.job.Contract.Candidate.Directory, t.seeded(t.job.Contract.Candidate.Run)))
 	l.record.Repetition, l.record.Case = t.repetition, id
-	l.spec.Env = environment(t.job.Contract.Contract, nil, env)
+	l.spec.Env = t.variables(ours)
 	return l
+}
+
+// seeded fills the seed in a command.
+func (t *passage) seeded(command string) string {
+	return strings.ReplaceAll(command, "{seed}", seed(t.job.Contract.Digest, t.job.Stage))
+}
+
+// variables is the environment of a launch of this passage.
+func (t *passage) variables(ours map[string]string) []string {
+	env := map[string]string{"RESEARCH_LOOP_SEED": t.seeded("{seed}")}
+	maps.Copy(env, ours)
+	return environment(t.job.Contract.Contract, nil, env)
 }
 
 // run launches within the time that is left, in the generated state, and says
@@ -123,9 +149,26 @@ func (t *passage) run(ctx context.Context, l launch, take func(sandbox.Result) (
 	if fail != nil {
 		return fail, nil
 	}
+	if err := t.inState(&l, take); err != nil {
+		return nil, err
+	}
+	res, fail, err := t.launch(ctx, t.arm, l)
+	t.spent += res.Wall
+	if fail != nil || err != nil {
+		return fail, err
+	}
+	fail = t.judge("launch", res)
+	if fail != nil && short && res.Outcome == sandbox.TimedOut {
+		return t.overTotal(), nil
+	}
+	return t.placed(fail, l.record), nil
+}
+
+// inState makes a launch start in the generated state and leave the next one.
+func (t *passage) inState(l *launch, take func(sandbox.Result) ([]string, error)) error {
 	layers, err := t.layers(t.arm, t.state, t.job.Contract.Evaluation.Resources.Temporary, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l.spec.Scratch = append(l.spec.Scratch, layers.scratch...)
 	l.state = &t.state
@@ -141,16 +184,7 @@ func (t *passage) run(ctx context.Context, l launch, take func(sandbox.Result) (
 		}
 		return take(res)
 	}
-	res, fail, err := t.launch(ctx, t.arm, l)
-	t.spent += res.Wall
-	if fail != nil || err != nil {
-		return fail, err
-	}
-	fail = t.judge("launch", res)
-	if fail != nil && short && res.Outcome == sandbox.TimedOut {
-		return t.overTotal(), nil
-	}
-	return t.placed(fail, l.record), nil
+	return nil
 }
 
 // placed says in a failure where it happened, if that was not on the whole of

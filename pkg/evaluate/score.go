@@ -84,6 +84,7 @@ func (p *pass) score(ctx context.Context, t *passage) (scores, *ledger.Failure, 
 // launchLine is one launch as the scorer is told of it.
 type launchLine struct {
 	Case            string   `json:"case"` // "" for the whole split
+	Call            int      `json:"call"` // of a driver, from 1; else 0
 	Outcome         string   `json:"outcome"`
 	Exit            int      `json:"exit"`
 	Signal          int      `json:"signal"`
@@ -99,7 +100,7 @@ func (p *pass) launchesDocument(t *passage) (string, error) {
 	lines := []launchLine{}
 	for _, l := range t.launches() {
 		lines = append(lines, launchLine{
-			l.Case, l.Outcome, l.Exit, l.Signal, l.WallSeconds, l.CPUSeconds, l.PeakMemoryBytes, l.StdoutBytes, l.StderrBytes,
+			l.Case, l.Call, l.Outcome, l.Exit, l.Signal, l.WallSeconds, l.CPUSeconds, l.PeakMemoryBytes, l.StdoutBytes, l.StderrBytes,
 		})
 	}
 	data, err := json.Marshal(lines)

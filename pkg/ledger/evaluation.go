@@ -40,6 +40,8 @@ const (
 	Measure        LaunchKind = "candidate"
 	Score          LaunchKind = "score"
 	Counterexample LaunchKind = "counterexample"
+	Drive          LaunchKind = "driver" // the frozen driver itself
+	CounterDrive   LaunchKind = "counterexample-driver"
 )
 
 // NotLaunched is the outcome of a launch that a failed check prevented.
@@ -53,6 +55,8 @@ type Launch struct {
 	Repetition int        `json:"repetition"`
 	// Case is the case's identifier in mode case, empty for a whole split.
 	Case string `json:"case"`
+	// Call numbers what a driver asked for, from 1; 0 for every other launch.
+	Call int `json:"call"`
 	// Outcome is the sandbox's word for it, or NotLaunched with a Reason.
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason"`
@@ -111,6 +115,7 @@ type Evaluation struct {
 	Tools map[string]string `json:"tools"`
 	// Violations are failed state checks: invalid, whatever else happened.
 	Violations []string `json:"violations"`
-	// EvaluatorSeconds is the wall time of all launches together.
+	// EvaluatorSeconds is the wall time of all launches together, a driver's
+	// calls left out, which run while it does.
 	EvaluatorSeconds float64 `json:"evaluator_seconds"`
 }

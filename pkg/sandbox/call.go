@@ -109,6 +109,11 @@ func (x *frameWriter) write(kind byte, data []byte) error {
 // words. It returns the launch's exit code, or an error where there was no
 // launch or the streams broke.
 func Ask(socket string, words []string, stdin io.Reader, stdout, stderr io.Writer) (code int, err error) {
+	for i, w := range words {
+		if err := plainText(fmt.Sprintf("word %d", i+1), w); err != nil {
+			return notSetUp, err
+		}
+	}
 	call, err := json.Marshal(words)
 	if err != nil {
 		return notSetUp, err

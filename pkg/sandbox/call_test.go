@@ -170,6 +170,10 @@ func TestAsk(t *testing.T) {
 	if code != 125 || err == nil || !strings.Contains(err.Error(), "only a driver can") {
 		t.Errorf("%d, %v", code, err)
 	}
+	code, err = Ask("", []string{"x", "\xff"}, nil, nil, nil)
+	if code != 125 || err == nil || !strings.Contains(err.Error(), "word 2") {
+		t.Errorf("%d, %v", code, err)
+	}
 	code, err = Ask("", []string{strings.Repeat("x", maxWords)}, nil, nil, nil)
 	if code != 125 || err == nil || !strings.Contains(err.Error(), "pass them as standard input") {
 		t.Errorf("%d, %v", code, err)

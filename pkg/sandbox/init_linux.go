@@ -5,6 +5,7 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"runtime"
@@ -84,6 +85,9 @@ func runInit() int {
 	// before this process runs again.
 	tell(message{Phase: phaseExec, Before: before, CPU: clock(unix.CLOCK_PROCESS_CPUTIME_ID) - start, Clock: monotonic()})
 	pid, err := p.start()
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOMEM) { // says nothing of the command
+		return tell(message{Phase: phaseFault, What: "start of the command", Why: err.Error()})
+	}
 	if err != nil {
 		return tell(message{Phase: phaseCommand, What: p.Argv[0], Why: err.Error()})
 	}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -107,7 +108,8 @@ func (d *desk) open(ctx context.Context) {
 func (d *desk) serve(ctx context.Context, cancel context.CancelFunc, conn net.Conn) {
 	f, err := readFrame(conn)
 	var words []string
-	if err != nil || f.kind != frameCall || json.Unmarshal(f.data, &words) != nil {
+	if err != nil || f.kind != frameCall || json.Unmarshal(f.data, &words) != nil ||
+		slices.ContainsFunc(words, func(w string) bool { return plainText("", w) != nil }) {
 		return // no client of ours
 	}
 	w := &frameWriter{w: conn}

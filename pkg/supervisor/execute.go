@@ -70,7 +70,7 @@ func (s *Supervisor) setupRetried(missing error) error {
 }
 
 func (s *Supervisor) executor() Executor {
-	x := Executor{Launcher: s.Launcher, Folder: s.Folder, Secrets: s.Secrets}
+	x := Executor{Launcher: s.Launcher, Folder: s.Folder, Secrets: s.Secrets, Secret: s.Secret}
 	if s.Judge != nil {
 		x.Key = &s.Judge.Identity
 	}
@@ -113,6 +113,8 @@ type Executor struct {
 	Key *vault.Identity
 	// Secrets are values that must stand in no record.
 	Secrets []string
+	// Secret looks up a secret of the contract's driver; nil knows none.
+	Secret func(name string) string
 }
 
 // Execute executes a bundle. An error means that the machine could not do its
@@ -140,6 +142,17 @@ func (x Executor) Execute(ctx context.Context, b *Bundle) (*Outcome, error) {
 	}
 	out.Evaluation, out.Logs = found.Evaluation, found.Logs
 	return out, nil
+}
+
+// driverSecrets looks up the secrets of a contract's driver.
+func driverSecrets(c *contract.Contract, secret func(string) string) map[string]string {
+	out := map[string]string{}
+	if d := c.Evaluation.Driver; d != nil && secret != nil {
+		for _, name := range d.Secrets {
+			out[name] = secret(name)
+		}
+	}
+	return out
 }
 
 // develop runs a pass on the visible cases, scorer and all.
@@ -171,7 +184,8 @@ func (x Executor) job(ctx context.Context, b *Bundle, sealed *contract.Sealed, p
 	job := evaluate.Job{
 		Contract: sealed, Stage: b.Stage, Iteration: b.Iteration, Repetitions: b.Repetitions, FillCache: b.Baseline && !b.sealed(),
 		Cache: cache, Work: filepath.Join(root, token()), Harness: filepath.Join(root, token()), Secrets: x.Secrets,
-		Check: func() error { _, err := contract.Open(b.Contract, b.Digest); return err },
+		Check:         func() error { _, err := contract.Open(b.Contract, b.Digest); return err },
+		DriverSecrets: driverSecrets(sealed.Contract, x.Secret),
 	}
 	clean := func() { os.RemoveAll(passes) }
 	for _, dir := range []string{job.Work, job.Harness, cache} {

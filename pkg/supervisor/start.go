@@ -310,8 +310,9 @@ func Preflight(ctx context.Context, work *repo.Work, c *contract.Contract) error
 	return &DirtyError{Paths: shown}
 }
 
-// Rehearse runs the baseline's development stage with nothing sealed.
-func Rehearse(ctx context.Context, clone *repo.Clone, l evaluate.Launcher, p *Plan, folder string) (*evaluate.Outcome, error) {
+// Rehearse runs the baseline's development stage with nothing sealed; secret
+// looks up what the contract's driver needs.
+func Rehearse(ctx context.Context, clone *repo.Clone, l evaluate.Launcher, p *Plan, folder string, secret func(string) string) (*evaluate.Outcome, error) {
 	text := p.seal("", "", time.Time{})
 	sealed, err := contract.Open(text, "")
 	if err != nil {
@@ -322,5 +323,5 @@ func Rehearse(ctx context.Context, clone *repo.Clone, l evaluate.Launcher, p *Pl
 		return nil, err
 	}
 	b.Repetitions, b.Baseline = 2, true
-	return Executor{Launcher: l, Folder: folder}.develop(ctx, b, sealed)
+	return Executor{Launcher: l, Folder: folder, Secret: secret}.develop(ctx, b, sealed)
 }

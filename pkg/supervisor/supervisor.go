@@ -50,7 +50,9 @@ type Supervisor struct {
 	Pusher Pusher
 	// Launcher runs candidate code and the scorer.
 	Launcher evaluate.Launcher
-	Tag      contract.Tag
+	// Secret looks up a secret of the contract's driver; nil knows none.
+	Secret func(name string) string
+	Tag    contract.Tag
 	// Folder is the run folder: build cache, whole logs, folders of a pass.
 	Folder string
 	// Holder is this process; Alive says whether another one on this host lives.
@@ -128,6 +130,11 @@ func (s *Supervisor) Reconcile(ctx context.Context) (journal.Step, error) {
 	}
 	if err := s.mayWrite(s.Run.Contract.Contract); err != nil {
 		return journal.Step{}, err
+	}
+	if s.Launcher != nil && s.Run.Closed == nil { // before anything is claimed that could not be done
+		if err := evaluate.CheckSecrets(s.Run.Contract.Contract, driverSecrets(s.Run.Contract.Contract, s.Secret)); err != nil {
+			return journal.Step{}, err
+		}
 	}
 	for races := 0; ; {
 		step, err := s.advance(ctx)

@@ -152,7 +152,7 @@ func TestWithheldIntent(t *testing.T) {
 	w.open()
 	w.protect("octo_[0-9A-Za-z]{36}")
 	s := w.supervisor(nil)
-	if err := s.RequestClose(context.Background(), "leaked "+token, "ada"); err != nil {
+	if err := s.RequestClose(context.Background(), "leaked "+token, "ada", false); err != nil {
 		t.Fatal(err)
 	}
 	if run := w.judge(); run.Closed == nil || run.Closed.Reason != ledger.Withheld("leaked "+token) {
@@ -168,7 +168,7 @@ func TestRefusedStays(t *testing.T) {
 	w := newWorld(t)
 	w.open()
 	w.protect(".")
-	err := w.supervisor(nil).RequestClose(context.Background(), "enough", "ada")
+	err := w.supervisor(nil).RequestClose(context.Background(), "enough", "ada", false)
 	var remote *repo.RemoteError
 	if !errors.As(err, &remote) || !remote.Secret || w.refusals() != 2 {
 		t.Errorf("%v, after %d refusals", err, w.refusals())
