@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,14 +63,17 @@ func (e *Env) showStatus(cmd *cobra.Command, sup *supervisor.Supervisor, step jo
 	run := sup.Run
 	out := map[string]any{
 		"tag": run.Tag, "contract_sha256": run.Contract.Digest, "level": run.Contract.Facts.Level,
-		"signed": run.Contract.Keys != nil,
-		"open":   run.Opened != nil && run.Closed == nil, "closed": run.Closed, "halted": run.Halted,
+		"signed": run.Contract.Keys != nil, "exceptions": exceptions(run),
+		"open": run.Opened != nil && run.Closed == nil, "closed": run.Closed, "halted": run.Halted,
 		"branch": journal.RunBranch(sup.Tag), "recorded_tip": run.Tip,
 		"incumbent_commit": run.Incumbent.Commit, "attempts": len(run.Candidates()),
 		"claim": report.Claim(run), "next": step.Do, "reason": step.Reason,
 	}
 	return e.json("status", out)
 }
+
+// exceptions are the walls that a run does without; every answer names them.
+func exceptions(run *journal.Run) []string { return append([]string{}, run.Contract.Exceptions...) }
 
 func logCommand(env *Env) *cobra.Command {
 	return env.about("log [TAG]", "What was tried, with verdicts",
@@ -107,7 +111,7 @@ func reportCommand(env *Env) *cobra.Command {
 			switch {
 			case wantsJSON(cmd):
 				return env.json("report", map[string]any{
-					"tag": run.Tag, "contract_sha256": run.Contract.Digest, "claim": report.Claim(run),
+					"tag": run.Tag, "contract_sha256": run.Contract.Digest, "claim": report.Claim(run), "exceptions": exceptions(run),
 					"best_commit": run.Incumbent.Commit, "entries": run.Entries, "superseded": superseded(run),
 				})
 			case format == "markdown":
@@ -212,7 +216,7 @@ func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (
 	v, ok := run.Verdict(commit)
 	switch {
 	case ok:
-		return true, s.env.answer(cmd, commit, v, run.Audit(commit))
+		return true, s.env.answer(cmd, commit, v, run)
 	case run.Halted != nil:
 		return true, &supervisor.HaltedError{Tag: run.Tag, Reason: run.Halted.Reason, Paused: run.Halted.Paused}
 	case run.Closed != nil:
@@ -221,21 +225,24 @@ func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (
 	return false, nil
 }
 
-func (e *Env) answer(cmd *cobra.Command, commit string, v journal.Verdict, found *ledger.Audit) error {
-	code := verdictExit(v.Status)
+func (e *Env) answer(cmd *cobra.Command, commit string, v journal.Verdict, run *journal.Run) error {
+	code, found := verdictExit(v.Status), run.Audit(commit)
 	if v.Overfit {
 		code = exitOverfit
 	}
 	if wantsJSON(cmd) {
 		if err := e.json("wait", map[string]any{
 			"commit": commit, "judged_commit": v.Commit, "verdict": v.Status, "reason": v.Reason,
-			"iteration": v.Iteration, "rollback_commit": v.Restore, "exit": code, "audit": found,
+			"iteration": v.Iteration, "rollback_commit": v.Restore, "exit": code, "audit": found, "exceptions": exceptions(run),
 		}); err != nil {
 			return err
 		}
 	} else {
 		writeVerdict(e.Stdout, commit, v, e.color(e.Stdout))
 		writeFindings(e.Stdout, found)
+		if list := exceptions(run); len(list) > 0 {
+			fmt.Fprintf(e.Stdout, "note: exceptions of the contract: %s\n", strings.Join(list, ", "))
+		}
 	}
 	if code == exitDone {
 		return nil

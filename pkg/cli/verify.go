@@ -58,6 +58,7 @@ func (e *Env) verify(cmd *cobra.Command, args []string) error {
 		err = e.json("verify", map[string]any{
 			"tag": src.Tag, "origin": src.Origin, "state_commit": found.Head, "journal_lines": found.Lines,
 			"verifier": found.Verifier, "holds": !broken && !found.Cut, "laws": found.Laws,
+			"exceptions": append([]string{}, found.Exceptions...),
 		})
 	} else {
 		e.showLaws(found)
@@ -85,6 +86,9 @@ func (e *Env) showLaws(found *verify.Report) {
 			}
 		}
 		fmt.Fprintf(e.Stdout, "%-11s  %-10s  %s\n", l.State, l.Name, report.Line(text))
+	}
+	if len(found.Exceptions) > 0 {
+		fmt.Fprintf(e.Stdout, "exceptions of the contract: %s\n", strings.Join(found.Exceptions, ", "))
 	}
 }
 

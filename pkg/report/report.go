@@ -25,7 +25,7 @@ func Status(w io.Writer, r *journal.Run, step journal.Step, color bool) {
 	p := palette(color)
 	fmt.Fprintf(w, "run %s: %s\n", r.Tag, phase(r))
 	fmt.Fprintf(w, "goal       %s\n", cut(Line(r.Contract.Goal), 100))
-	fmt.Fprintf(w, "contract   %s (level %s, %s)\n", r.Contract.Digest, r.Contract.Facts.Level, signed(r))
+	fmt.Fprintf(w, "contract   %s (level %s, %s%s)\n", r.Contract.Digest, r.Contract.Facts.Level, signed(r), without(r.Contract.Exceptions))
 	if len(r.Entries) > 0 {
 		fmt.Fprintf(w, "baseline   %.12s  %s\n", r.Entries[0].Commit, value(r.Entries[0]))
 	}
@@ -54,6 +54,14 @@ func signed(r *journal.Run) string {
 		return "unsigned"
 	}
 	return "signed"
+}
+
+// without names the walls that a run does without.
+func without(exceptions []string) string {
+	if len(exceptions) == 0 {
+		return ""
+	}
+	return ", exceptions: " + strings.Join(exceptions, ", ")
 }
 
 // phase says in a word or two where the run stands.

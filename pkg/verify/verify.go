@@ -51,6 +51,9 @@ type Report struct {
 	// Cut says that laws were not checked because the clone is shallow.
 	Cut  bool
 	Laws []Law
+	// Exceptions are the walls that the sealed contract does without; nil where
+	// it cannot be read.
+	Exceptions []string
 }
 
 // First gives the first record that is wrong; ok is false where none is.
@@ -141,6 +144,9 @@ func Run(src Source) (*Report, error) {
 		r.Lines = len(c.places)
 		if c.Verifier != nil {
 			r.Verifier = c.Verifier.String()
+		}
+		if sealed, err := contract.Open(c.Files[contractName], ""); err == nil {
+			r.Exceptions = sealed.Exceptions
 		}
 	}
 	for _, name := range names() {
