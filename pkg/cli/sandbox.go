@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -82,12 +83,12 @@ func (e *Env) sandboxRun(cmd *cobra.Command, args []string) error {
 	mode, _ := cmd.Flags().GetString("mode")
 	box, err := sandbox.New(sandbox.Options{Mode: sandbox.Mode(mode)})
 	if err != nil {
-		return err
+		return notSetUp(err)
 	}
 	defer box.Close()
 	result, err := box.Run(cmd.Context(), spec)
 	if err != nil {
-		return err
+		return notSetUp(err)
 	}
 	if err := e.usage(result, box); err != nil {
 		return err
@@ -96,6 +97,16 @@ func (e *Env) sandboxRun(cmd *cobra.Command, args []string) error {
 		return &verdictError{code: code}
 	}
 	return nil
+}
+
+// notSetUp gives what was wrong with the command or the machine the exit code
+// that no command of the user's can be mistaken for.
+func notSetUp(err error) error {
+	var setup *sandbox.SetupError
+	if !errors.As(err, &setup) {
+		return err
+	}
+	return &verdictError{125, setup.What + ": " + setup.Why, setup.Fix}
 }
 
 // sandboxSpec translates the flags.
@@ -111,9 +122,14 @@ func (e *Env) sandboxSpec(cmd *cobra.Command, args []string) (sandbox.Spec, erro
 		if err != nil {
 			return spec, usagef("--%s: %w", size.name, err)
 		}
+		if n <= 0 {
+			return spec, usagef("--%s %s: want a size above zero, such as 64MiB", size.name, text)
+		}
 		*size.into = n
 	}
-	spec.Limits.Pids, _ = f.GetInt("pids")
+	if spec.Limits.Pids, _ = f.GetInt("pids"); spec.Limits.Pids <= 0 {
+		return spec, usagef("--pids %d: want a number above zero", spec.Limits.Pids)
+	}
 	spec.Limits.CPUs, _ = f.GetFloat64("cpus")
 	spec.Limits.Wall, _ = f.GetDuration("timeout")
 	spec.Limits.CPU, _ = f.GetDuration("cpu-time")

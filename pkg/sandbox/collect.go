@@ -141,13 +141,19 @@ func plainKind(info fs.FileInfo, links uint64) string {
 	return ""
 }
 
-// measure counts the entries of a folder and the bytes of its plain files.
-func measure(dir string) (entries, bytes int64, err error) {
+// mostEntries bounds a lower layer: each entry costs time before every launch.
+const mostEntries = 1 << 19
+
+// measure counts the entries of a folder, which may not be more than most, and
+// the bytes of its plain files.
+func measure(dir string, most int64) (entries, bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		entries++
+		if entries++; entries > most {
+			return fmt.Errorf("more than %d files and folders", most)
+		}
 		if d.Type().IsRegular() {
 			info, err := d.Info()
 			if err != nil {

@@ -103,7 +103,7 @@ func (p *plan) addMounts(s *Sandbox, spec Spec) ([]int64, error) {
 		m := mount{Source: c.Lower, Target: c.Target, Scratch: true, Bytes: c.Bytes, Inodes: int64(or(c.Inodes, defaultInodes)), NoExec: c.NoExec, Collect: c.Collect != ""}
 		bytes := int64(0)
 		if c.Lower != "" {
-			entries, n, err := measure(c.Lower)
+			entries, n, err := measure(c.Lower, mostEntries)
 			if err != nil {
 				return nil, refusef("lower layer of "+c.Target, err, "")
 			}

@@ -60,14 +60,15 @@ func (l Limits) check() error {
 	for _, c := range []struct {
 		name  string
 		value float64
+		shown any
 		must  bool // zero is refused as well
 	}{
-		{"wall", float64(l.Wall), true}, {"output", float64(l.Output), true}, {"temporary", float64(l.Temporary), true},
-		{"cpu", float64(l.CPU), false}, {"memory", float64(l.Memory), false}, {"pids", float64(l.Pids), false},
-		{"inodes", float64(l.Inodes), false}, {"open files", float64(l.OpenFiles), false}, {"cpus", l.CPUs, false},
+		{"wall", float64(l.Wall), l.Wall, true}, {"output", float64(l.Output), l.Output, true}, {"temporary", float64(l.Temporary), l.Temporary, true},
+		{"cpu", float64(l.CPU), l.CPU, false}, {"memory", float64(l.Memory), l.Memory, false}, {"pids", float64(l.Pids), l.Pids, false},
+		{"inodes", float64(l.Inodes), l.Inodes, false}, {"open files", float64(l.OpenFiles), l.OpenFiles, false}, {"cpus", l.CPUs, l.CPUs, false},
 	} {
 		if !(c.value >= 0) || c.must && c.value == 0 {
-			return refuse("limit "+c.name, fmt.Sprintf("%v is not more than zero", c.value), "give it a value above zero")
+			return refuse("limit "+c.name, fmt.Sprintf("%v is not more than zero", c.shown), "give it a value above zero")
 		}
 	}
 	return nil

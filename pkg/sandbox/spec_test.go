@@ -38,7 +38,7 @@ func TestSpecRefused(t *testing.T) {
 		{"environment without value", func(s *Spec) { s.Env = []string{"X"} }, "NAME=value"},
 		{"NUL in the environment", func(s *Spec) { s.Env = []string{"X=\x00"} }, "environment"},
 		{"wall zero", func(s *Spec) { s.Limits.Wall = 0 }, "limit wall"},
-		{"wall negative", func(s *Spec) { s.Limits.Wall = -1 }, "limit wall"},
+		{"wall negative", func(s *Spec) { s.Limits.Wall = -time.Second }, "limit wall: -1s is not more than zero"},
 		{"output zero", func(s *Spec) { s.Limits.Output = 0 }, "limit output"},
 		{"temporary zero", func(s *Spec) { s.Limits.Temporary = 0 }, "limit temporary"},
 		{"memory negative", func(s *Spec) { s.Limits.Memory = -1 }, "limit memory"},
@@ -170,6 +170,35 @@ func TestToolchains(t *testing.T) {
 	}
 	if err := s.sources(p); err == nil || !strings.Contains(err.Error(), "protected") {
 		t.Errorf("a toolchain that links into a protected place: %v", err)
+	}
+}
+
+// TestNoValueShown holds back what may be a secret.
+func TestNoValueShown(t *testing.T) {
+	s := valid()
+	s.Env = []string{"A_KEY=hidden\x00"}
+	if err := s.check(); err == nil || strings.Contains(err.Error(), "hidden") || !strings.Contains(err.Error(), "A_KEY") {
+		t.Error(err)
+	}
+	s.Env = []string{"hidden"}
+	if err := s.check(); err == nil || strings.Contains(err.Error(), "hidden") || !strings.Contains(err.Error(), "entry 1") {
+		t.Error(err)
+	}
+}
+
+// TestManyFiles bounds the time that a lower layer takes.
+func TestManyFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("xy"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, bytes, err := measure(dir, 4); n != 4 || bytes != 6 || err != nil {
+		t.Errorf("%d entries of %d bytes, %v", n, bytes, err)
+	}
+	if _, _, err := measure(dir, 3); err == nil || err.Error() != "more than 3 files and folders" {
+		t.Errorf("one too many: %v", err)
 	}
 }
 

@@ -96,7 +96,7 @@ func fill(host, lower string) (int64, error) {
 	if err := os.Mkdir(host, 0o700); err != nil || lower == "" {
 		return 0, err
 	}
-	_, n, err := measure(lower)
+	_, n, err := measure(lower, mostEntries)
 	if err != nil {
 		return 0, err
 	}
