@@ -177,7 +177,7 @@ type Protection struct {
 // Protection reads the older kind of protection, nil where a branch has none.
 // It needs an administrator's token.
 func (c *Client) Protection(ctx context.Context, branch string) (*Protection, error) {
-	p, _, err := c.gh.Repositories.GetBranchProtection(ctx, c.Place.Owner, c.Place.Name, escapeRef(branch))
+	p, _, err := c.gh.Repositories.GetBranchProtection(ctx, c.Place.Owner, c.Place.Name, branch)
 	if errors.Is(err, github.ErrBranchNotProtected) {
 		return nil, nil
 	}

@@ -116,21 +116,26 @@ func (t *transport) limit(answer *http.Response, try int) time.Duration {
 	if answer == nil || answer.StatusCode != http.StatusForbidden && answer.StatusCode != http.StatusTooManyRequests {
 		return 0
 	}
+	body, err := io.ReadAll(answer.Body)
+	answer.Body = io.NopCloser(bytes.NewReader(body))
+	if err != nil {
+		return 0
+	}
 	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds >= 0 {
 		return time.Duration(max(seconds, 1)) * time.Second
+	}
+	// The last request of an hour may be refused for want of a right: then the
+	// headers say that nothing is left, and the text does not speak of a limit.
+	text := strings.ToLower(string(body))
+	if answer.StatusCode == http.StatusForbidden && !strings.Contains(text, "rate limit") && !strings.Contains(text, "abuse detection") {
+		return 0
 	}
 	if answer.Header.Get("X-RateLimit-Remaining") == "0" {
 		if at, err := strconv.ParseInt(answer.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil {
 			return max(time.Unix(at, 0).Sub(t.now()), 0) + time.Second
 		}
 	}
-	body, err := io.ReadAll(answer.Body)
-	answer.Body = io.NopCloser(bytes.NewReader(body))
-	text := strings.ToLower(string(body))
-	if err == nil && (answer.StatusCode == http.StatusTooManyRequests || strings.Contains(text, "rate limit") || strings.Contains(text, "abuse detection")) {
-		return time.Minute << min(try-1, 5) // at least a minute, then longer and longer
-	}
-	return 0
+	return time.Minute << min(try-1, 5) // at least a minute, then longer and longer
 }
 
 // strip takes GitHub's own headers about limits off an answer.
