@@ -14,6 +14,9 @@ import (
 // needs the right to write contents. Two of them do no harm, so it is sent again
 // when an answer was lost.
 func (c *Client) Dispatch(ctx context.Context, event string, payload map[string]string) error {
+	if payload == nil {
+		payload = map[string]string{} // null is no payload
+	}
 	raw, err := json.Marshal(payload)
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ func (c *call) user() (int, any, *problem) {
 	case Workflow, App:
 		return 0, nil, refuse(http.StatusForbidden, "Resource not accessible by integration")
 	}
-	return http.StatusOK, c.person(c.who.Login, c.example(200)), nil
+	return http.StatusOK, with(c.person(c.who.Login, c.example(200)), map[string]any{"user_view_type": "private"}), nil
 }
 
 // rights are what a role may.
@@ -103,7 +103,7 @@ func (c *call) repository() (int, any, *problem) {
 	fields := map[string]any{
 		"name": c.c.Name, "full_name": c.Server.Repository(), "owner": owner, "private": c.c.Private, "visibility": visibility,
 		"default_branch": c.c.Default, "permissions": rights, "html_url": c.URL + "/" + c.Server.Repository(),
-		"clone_url": c.Remote(), "organization": gone, "parent": gone, "source": gone, "template_repository": gone,
+		"clone_url": c.Remote(), "language": nil, "organization": gone, "parent": gone, "source": gone, "template_repository": gone,
 	}
 	return http.StatusOK, with(example, fields), nil
 }

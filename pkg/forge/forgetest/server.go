@@ -281,7 +281,7 @@ func (s *Server) dispatch(r *http.Request, body []byte) reply {
 		return say(refuse(http.StatusNotFound, "Not Found"))
 	}
 	if err := s.spec.request(op, parts, r, body); err != nil {
-		s.t.Errorf("forgetest: %s %s is no valid request: %v\n%s", r.Method, r.URL, err, body)
+		s.t.Errorf("forgetest: %s %s is no valid request: %.700s\n%.2000s", r.Method, r.URL, err.Error(), body)
 		return say(refuse(http.StatusUnprocessableEntity, "Invalid request."))
 	}
 	c := &call{Server: s, op: op, r: r, parts: parts, who: s.who(r)}
@@ -315,7 +315,7 @@ func (c *call) carry(h handler) reply {
 		err = c.spec.response(c.op, c.parts, c.r, status, text)
 	}
 	if err != nil {
-		c.t.Errorf("forgetest: the answer to %s %s is none that GitHub gives: %v\n%s", c.r.Method, c.r.URL, err, text)
+		c.t.Errorf("forgetest: the answer to %s %s is none that GitHub gives: %.700s\n%.2000s", c.r.Method, c.r.URL, err.Error(), text)
 	}
 	return reply{status: status, body: text, total: c.total}
 }

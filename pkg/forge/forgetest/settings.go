@@ -127,6 +127,7 @@ func settingHandlers() map[string]handler {
 		"GET " + repo + "/actions/organization-secrets": {"secrets:read", (*call).listAbove},
 		"GET " + repo + "/keys":                         {"administration:read", (*call).listKeys},
 		"POST " + repo + "/keys":                        {"administration:write", (*call).makeKey},
+		"GET " + repo + "/keys/{key_id}":                {"administration:read", (*call).readKey},
 		"DELETE " + repo + "/keys/{key_id}":             {"administration:write", (*call).dropKey},
 		"GET " + repo + "/branches/{branch}/protection": {"administration:read", (*call).readProtection},
 		"GET " + repo + "/git/matching-refs/{ref}":      {"contents:read", (*call).matchingRefs},
@@ -178,7 +179,7 @@ func (c *call) putEnvironment() (int, any, *problem) {
 	if policy != nil && policy["protected_branches"] == policy["custom_branch_policies"] {
 		return 0, nil, refuse(http.StatusUnprocessableEntity, "protected_branches and custom_branch_policies cannot have the same value")
 	}
-	e := c.environmentNamed(c.parts["environment_name"])
+	e := c.environment(c.parts["environment_name"])
 	e.policy = policy
 	if policy == nil || policy["custom_branch_policies"] != true {
 		e.patterns = nil
@@ -191,8 +192,6 @@ func (c *call) putEnvironment() (int, any, *problem) {
 	}
 	return http.StatusOK, c.showEnvironment(e), nil
 }
-
-func (c *call) environmentNamed(name string) *environment { return c.environment(name) }
 
 func showSecrets(c *call, names []string) (int, any, *problem) {
 	out := []any{}
@@ -304,6 +303,16 @@ func (c *call) makeKey() (int, any, *problem) {
 	k := &key{c.next(), c.text("title"), text, readOnly}
 	c.state.keys = append(c.state.keys, k)
 	return http.StatusCreated, c.showKey(k), nil
+}
+
+func (c *call) readKey() (int, any, *problem) {
+	id, _ := strconv.ParseInt(c.parts["key_id"], 10, 64)
+	for _, k := range c.state.keys {
+		if k.id == id {
+			return http.StatusOK, c.showKey(k), nil
+		}
+	}
+	return missing()
 }
 
 func (c *call) dropKey() (int, any, *problem) {

@@ -53,6 +53,7 @@ func talkHandlers() map[string]handler {
 	return map[string]handler{
 		"GET " + repo + "/issues/{issue_number}/comments":  {"pull_requests:read|issues:read", (*call).listComments},
 		"POST " + repo + "/issues/{issue_number}/comments": {"pull_requests:write|issues:write", (*call).makeComment},
+		"GET " + repo + "/issues/comments/{comment_id}":    {"pull_requests:read|issues:read", (*call).readComment},
 		"PATCH " + repo + "/issues/comments/{comment_id}":  {"pull_requests:write|issues:write", (*call).changeComment},
 		"GET " + repo + "/pulls":                           {"pull_requests:read", (*call).listPulls},
 		"POST " + repo + "/pulls":                          {"pull_requests:write", (*call).makePull},
@@ -113,16 +114,32 @@ func (c *call) makeComment() (int, any, *problem) {
 	return http.StatusCreated, c.showComment(m), nil
 }
 
-func (c *call) changeComment() (int, any, *problem) {
+// found gives the comment of the path, nil where there is none.
+func (c *call) found() *Comment {
 	id, _ := strconv.ParseInt(c.parts["comment_id"], 10, 64)
-	at := slices.IndexFunc(c.state.comments, func(m *Comment) bool { return m.ID == id })
-	if at < 0 {
+	for _, m := range c.state.comments {
+		if m.ID == id {
+			return m
+		}
+	}
+	return nil
+}
+
+func (c *call) readComment() (int, any, *problem) {
+	if m := c.found(); m != nil {
+		return http.StatusOK, c.showComment(m), nil
+	}
+	return missing()
+}
+
+func (c *call) changeComment() (int, any, *problem) {
+	m := c.found()
+	if m == nil {
 		return missing()
 	}
 	if bad := c.commentRules(); bad != nil {
 		return 0, nil, bad
 	}
-	m := c.state.comments[at]
 	m.Body, m.Updates = c.text("body"), m.Updates+1
 	return http.StatusOK, c.showComment(m), nil
 }

@@ -1,0 +1,129 @@
+package forge_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/research-loop/research-loop/pkg/forge"
+	"github.com/research-loop/research-loop/pkg/forge/forgetest"
+)
+
+// withPull makes a run branch one commit ahead of main and a pull request for it.
+func withPull(t *testing.T, w *world) forge.Pull {
+	t.Helper()
+	w.commit("solver", "1")
+	w.run("", "-C", w.clone, "push", "--quiet", "origin", "HEAD:refs/heads/research-loop/speedup")
+	w.User("ada", "write")
+	author := w.client(w.Token(forgetest.Token{Kind: forgetest.Classic, Login: "ada", ClassicScopes: []string{"repo"}}), "")
+	p, err := author.DraftPull(context.Background(), "main", "research-loop/speedup", "speedup", "the run")
+	if err != nil || p.Number == 0 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	return p
+}
+
+func TestComment(t *testing.T) {
+	w := newWorld(t, forgetest.Config{})
+	p := withPull(t, w)
+	ctx, c := context.Background(), w.supervisor()
+	const mark = "research-loop:speedup"
+	// The author may write our marker, before and after we do: that comment is theirs.
+	w.User("eve", "write")
+	eve := w.client(w.Token(forgetest.Token{Kind: forgetest.Classic, Login: "eve", ClassicScopes: []string{"repo"}}), "")
+	if _, err := eve.Comment(ctx, p.Number, mark, "keep! (not by the supervisor)"); err != nil {
+		t.Fatal(err)
+	}
+	w.Fail(forgetest.Fault{Method: "POST", Path: "comments", Status: 502, After: true})
+	for _, body := range []string{"attempt 1: running", "attempt 1: discard", "attempt 1: discard", strings.Repeat("ä", 100000)} {
+		if _, err := c.Comment(ctx, p.Number, mark, body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := w.Comments(p.Number)
+	if len(got) != 2 || got[0].Login != "eve" || got[0].Updates != 0 || got[1].Login != forge.WorkflowLogin || got[1].Updates != 2 {
+		t.Fatalf("comments: %d, %.200v", len(got), got)
+	}
+	if !strings.HasPrefix(got[1].Body, "<!-- research-loop:speedup -->\n") || len(got[1].Body) > 60000 || !strings.Contains(got[1].Body, "cut here") {
+		t.Errorf("%d bytes: %.100s", len(got[1].Body), got[1].Body)
+	}
+	for _, bad := range []string{"", "a --> b", "A", strings.Repeat("a", 201)} {
+		if _, err := c.Comment(ctx, p.Number, bad, "x"); err == nil {
+			t.Errorf("marker %q was taken", bad)
+		}
+	}
+	var e *forge.Error
+	if _, err := c.Comment(ctx, 999999, mark, "x"); !errors.As(err, &e) || !e.Missing() {
+		t.Errorf("no such pull request: %v", err)
+	}
+}
+
+func TestDraftPull(t *testing.T) {
+	for name, test := range map[string]struct {
+		config  forgetest.Config
+		setting bool
+		ahead   bool
+		number  bool
+		why     string
+	}{
+		"allowed":       {setting: true, ahead: true, number: true},
+		"not permitted": {ahead: true, why: "not permitted to create or approve"},
+		"nothing yet":   {setting: true, why: "No commits between main and research-loop/speedup"},
+		"no drafts":     {config: forgetest.Config{NoDrafts: true}, setting: true, ahead: true, number: true},
+		"restricted":    {config: forgetest.Config{NoPulls: true}, setting: true, ahead: true, why: "restricted"},
+	} {
+		w := newWorld(t, test.config)
+		w.Actions(map[string]any{"can_approve_pull_request_reviews": test.setting})
+		if test.ahead {
+			w.commit("solver", "1")
+		}
+		w.run("", "-C", w.clone, "push", "--quiet", "origin", "HEAD:refs/heads/research-loop/speedup")
+		w.Fail(forgetest.Fault{Method: "POST", Path: "^pulls", Status: 502, After: true})
+		for range 2 {
+			p, err := w.supervisor().DraftPull(context.Background(), "main", "research-loop/speedup", "speedup", "the run")
+			if err != nil || (p.Number != 0) != test.number || !strings.Contains(p.Why, test.why) {
+				t.Errorf("%s: %+v, %v", name, p, err)
+			}
+			if want := w.URL + "/octo-org/widget/compare/main...research-loop/speedup?expand=1"; !test.number && p.URL != want {
+				t.Errorf("%s: %s, want %s", name, p.URL, want)
+			}
+		}
+		if n := len(w.Pulls()); n > 1 {
+			t.Errorf("%s: %d pull requests", name, n)
+		}
+	}
+}
+
+// TestClosedPull goes on with a pull request that somebody has closed.
+func TestClosedPull(t *testing.T) {
+	w := newWorld(t, forgetest.Config{})
+	p := withPull(t, w)
+	admin := w.client(w.Admin("root"), "")
+	if _, err := admin.Do(context.Background(), forge.Request{Method: "PATCH", Path: fmt.Sprintf("pulls/%d", p.Number), Body: []byte(`{"state":"closed"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := w.supervisor().DraftPull(context.Background(), "main", "research-loop/speedup", "speedup", "x")
+	if err != nil || again.Number != p.Number {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+func TestPermission(t *testing.T) {
+	w := newWorld(t, forgetest.Config{Private: true})
+	for _, role := range []string{"admin", "maintain", "write", "triage", "read"} {
+		w.User("user-"+role, role)
+		if got, err := w.supervisor().Permission(context.Background(), "user-"+role); err != nil || got != role {
+			t.Errorf("%s: %q, %v", role, got, err)
+		}
+	}
+	if got, err := w.supervisor().Permission(context.Background(), "stranger"); err != nil || got != "none" {
+		t.Errorf("stranger: %q, %v", got, err)
+	}
+	for _, bad := range []string{"", "a/b", "../x", "a b", "octo?x=1"} {
+		if _, err := w.supervisor().Permission(context.Background(), bad); err == nil {
+			t.Errorf("login %q was asked for", bad)
+		}
+	}
+}
