@@ -54,9 +54,15 @@ type Environment struct {
 	Protected   bool     // only protected branches may use it
 	Patterns    []string // of branches, as they are written; a tag's begins with "tag:"
 	PatternIDs  []int64
-	Reviewers   int
+	Reviewers   []Reviewer
 	WaitMinutes int
 	AdminBypass bool
+}
+
+// Reviewer is who may have to approve a job.
+type Reviewer struct {
+	Type string `json:"type"` // User or Team
+	ID   int64  `json:"id"`
 }
 
 // Environment reads an environment, nil where there is none.
@@ -71,7 +77,16 @@ func (c *Client) Environment(ctx context.Context, name string) (*Environment, er
 		Selected: e.GetDeploymentBranchPolicy().GetCustomBranchPolicies(), Protected: e.GetDeploymentBranchPolicy().GetProtectedBranches(),
 	}
 	for _, rule := range e.ProtectionRules {
-		out.Reviewers += len(rule.Reviewers)
+		for _, r := range rule.Reviewers {
+			it := Reviewer{Type: r.GetType()}
+			switch who := r.Reviewer.(type) {
+			case *github.User:
+				it.ID = who.GetID()
+			case *github.Team:
+				it.ID = who.GetID()
+			}
+			out.Reviewers = append(out.Reviewers, it)
+		}
 		out.WaitMinutes += rule.GetWaitTimer()
 	}
 	if !out.Selected {

@@ -36,7 +36,7 @@ func TestFacts(t *testing.T) {
 	do("POST", "environments/research-loop/deployment-branch-policies", `{"name":"main"}`)
 	do("POST", "environments/research-loop/deployment-branch-policies", `{"name":"v*","type":"tag"}`)
 	e, err := admin.Environment(ctx, "research-loop")
-	if err != nil || !e.Selected || e.Protected || !slices.Equal(e.Patterns, []string{"main", "tag:v*"}) || e.Reviewers != 1 || e.WaitMinutes != 5 || !e.AdminBypass {
+	if err != nil || !e.Selected || e.Protected || !slices.Equal(e.Patterns, []string{"main", "tag:v*"}) || len(e.Reviewers) != 1 || e.WaitMinutes != 5 || !e.AdminBypass {
 		t.Errorf("environment %+v, %v", e, err)
 	}
 	w.Secret("research-loop", "RESEARCH_LOOP_JUDGE", "x")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/go-github/v60/github"
@@ -146,4 +147,64 @@ func (c *Client) Permission(ctx context.Context, login string) (string, error) {
 		}
 	}
 	return level.GetPermission(), nil
+}
+
+// Answer is what is known about a right.
+type Answer string
+
+// The answers.
+const (
+	Yes     Answer = "yes"
+	No      Answer = "no"
+	Unknown Answer = "unknown"
+)
+
+// Rights are what a token may do beyond writing contents.
+type Rights struct {
+	Login     string // "" where the token does not tell
+	Admin     Answer // to see and change the repository's settings
+	Actions   Answer // to cancel, repeat and start workflow runs
+	Workflows Answer // to push workflow files; only a classic token tells
+}
+
+// Rights finds out what the token may do. It asks for the settings, which only
+// administrators see, and to cancel a run that does not exist, which changes
+// nothing.
+func (c *Client) Rights(ctx context.Context) (Rights, error) {
+	r, err := c.Repository(ctx)
+	if err != nil {
+		return Rights{}, err
+	}
+	out := Rights{Admin: No, Actions: No, Workflows: Unknown}
+	if out.Login, err = c.Self(ctx); refused(err) {
+		out.Login = ""
+	} else if err != nil {
+		return out, err
+	}
+	if _, err := c.Actions(ctx); err == nil {
+		out.Admin = Yes
+	} else if !refused(err) {
+		return out, err
+	}
+	_, err = c.Do(repeatable(ctx), Request{Method: "POST", Path: "actions/runs/1/cancel"})
+	var e *Error
+	switch {
+	case err == nil, errors.As(err, &e) && (e.Missing() || e.Status == http.StatusConflict):
+		out.Actions = Yes
+	case !refused(err):
+		return out, err
+	}
+	if r.Scopes != nil {
+		out.Workflows = No
+		if slices.Contains(r.Scopes, "workflow") {
+			out.Workflows = Yes
+		}
+	}
+	return out, nil
+}
+
+// refused says that GitHub does not let this token do it, or does not show it.
+func refused(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Denied() || e.Missing())
 }

@@ -127,3 +127,32 @@ func TestPermission(t *testing.T) {
 		}
 	}
 }
+
+// TestRights asks what an author's token may do.
+func TestRights(t *testing.T) {
+	w := newWorld(t, forgetest.Config{})
+	w.User("ada", "write")
+	w.User("root", "admin")
+	fine := func(login string, permissions ...string) string {
+		token := forgetest.Token{Kind: forgetest.FineGrained, Login: login, Permissions: map[string]string{"contents": "write"}}
+		for _, p := range permissions {
+			token.Permissions[p] = "write"
+		}
+		return w.Token(token)
+	}
+	for name, test := range map[string]struct {
+		token string
+		want  forge.Rights
+	}{
+		"classic admin":  {w.Admin("root"), forge.Rights{Login: "root", Admin: forge.Yes, Actions: forge.Yes, Workflows: forge.Yes}},
+		"classic writer": {w.Token(forgetest.Token{Kind: forgetest.Classic, Login: "ada", ClassicScopes: []string{"repo"}}), forge.Rights{Login: "ada", Admin: forge.No, Actions: forge.Yes, Workflows: forge.No}},
+		"contents only":  {fine("ada"), forge.Rights{Login: "ada", Admin: forge.No, Actions: forge.No, Workflows: forge.Unknown}},
+		"actions":        {fine("ada", "actions"), forge.Rights{Login: "ada", Admin: forge.No, Actions: forge.Yes, Workflows: forge.Unknown}},
+		"administration": {fine("root", "administration"), forge.Rights{Login: "root", Admin: forge.Yes, Actions: forge.No, Workflows: forge.Unknown}},
+		"app":            {w.Token(forgetest.Token{Kind: forgetest.App, Login: "agent[bot]", Permissions: map[string]string{"contents": "write"}}), forge.Rights{Admin: forge.No, Actions: forge.No, Workflows: forge.Unknown}},
+	} {
+		if got, err := w.client(test.token, "").Rights(context.Background()); err != nil || got != test.want {
+			t.Errorf("%s: %+v, want %+v, %v", name, got, test.want, err)
+		}
+	}
+}

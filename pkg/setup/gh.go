@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/research-loop/research-loop/pkg/forge"
 	"github.com/research-loop/research-loop/pkg/vault"
 )
 
@@ -48,6 +50,49 @@ func (k *Keyring) Store(ctx context.Context, dir, repository string) ([]Environm
 		stored = append(stored, h.place)
 	}
 	return stored, nil
+}
+
+// TokenError says that no token for GitHub is to be had.
+type TokenError struct{ Host string }
+
+func (e *TokenError) Error() string { return "no token for " + e.Host }
+
+// Token finds the token for a GitHub's pages and API: from the environment, as gh
+// does, else from gh itself. GH_TOKEN and GITHUB_TOKEN are for github.com, and for
+// the server that GITHUB_SERVER_URL or GITHUB_API_URL names; any other host gets
+// what GH_ENTERPRISE_TOKEN or GITHUB_ENTERPRISE_TOKEN holds, so that a remote's
+// address alone draws no token to it. The error is a *TokenError.
+func Token(ctx context.Context, getenv func(string) string, place forge.Place) (string, error) {
+	host := hostOf(place.Web)
+	names := []string{"GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"}
+	if host == "github.com" || strings.HasSuffix(host, ".ghe.com") || place.Web == strings.TrimRight(getenv("GITHUB_SERVER_URL"), "/") || place.API == strings.TrimRight(getenv("GITHUB_API_URL"), "/") {
+		names = []string{"GH_TOKEN", "GITHUB_TOKEN"}
+	}
+	for _, name := range names {
+		if token := strings.TrimSpace(getenv(name)); token != "" {
+			return token, nil
+		}
+	}
+	cmd := exec.CommandContext(ctx, "gh", "auth", "token", "--hostname", host)
+	cmd.Env = append(os.Environ(), "GH_PROMPT_DISABLED=1", "NO_COLOR=1")
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.Output() // what it says otherwise is of no use, and may hold anything
+	token := strings.TrimSpace(string(out))
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil || token == "" {
+		return "", &TokenError{host}
+	}
+	return token, nil
+}
+
+func hostOf(web string) string {
+	u, err := url.Parse(web)
+	if err != nil {
+		return web
+	}
+	return u.Host
 }
 
 // notLoggedIn is how gh ends when it needs a login.

@@ -145,8 +145,8 @@ func (c *call) showEnvironment(e *environment) map[string]any {
 	}
 	if len(e.reviewers) > 0 {
 		var who []any
-		for range e.reviewers {
-			who = append(who, map[string]any{"type": "User", "reviewer": c.sender("reviewer")})
+		for _, r := range e.reviewers {
+			who = append(who, map[string]any{"type": "User", "reviewer": with(c.sender("reviewer"), map[string]any{"id": object(map[string]any{"r": r}, "r")["id"]})})
 		}
 		rules = append(rules, map[string]any{"id": 2, "node_id": "b", "type": "required_reviewers", "prevent_self_review": false, "reviewers": who})
 	}

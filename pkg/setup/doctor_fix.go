@@ -1,0 +1,31 @@
+package setup
+
+import (
+	"context"
+
+	"github.com/research-loop/research-loop/pkg/forge"
+)
+
+// Fix sends the requests of every row that has some, after showing each, and
+// examines the repository again. Done twice it gives the same. It stops at the
+// first request that GitHub refuses.
+func Fix(ctx context.Context, c *forge.Client, want Wanted, show func(forge.Request)) (Diagnosis, error) {
+	d, err := Diagnose(ctx, c, want)
+	if err != nil {
+		return d, err
+	}
+	sent := false
+	for _, row := range d.Rows {
+		for _, r := range row.Requests {
+			show(r)
+			if _, err := c.Do(ctx, r); err != nil {
+				return d, err
+			}
+			sent = true
+		}
+	}
+	if !sent {
+		return d, nil
+	}
+	return Diagnose(ctx, c, want)
+}
