@@ -75,8 +75,15 @@ func (a *audit) frozenPaths() *frozenNames {
 // telling says that a file name points at one file and not at a kind of file.
 func telling(name string) bool {
 	stem, ext, ok := strings.Cut(name, ".")
-	generic := []string{"readme", "license", "index", "main", "lib", "mod", "__init__", "package", "config", "makefile", "setup", "test", "tests", "utils", "data", "run"}
-	return ok && len(stem) >= 4 && ext != "" && !manifests[strings.ToLower(name)] && !slices.Contains(generic, strings.ToLower(stem))
+	return ok && len(stem) >= 4 && ext != "" && !generic(name)
+}
+
+// generic says that files of many projects are called so.
+func generic(name string) bool {
+	name = strings.ToLower(name)
+	stem, _, _ := strings.Cut(name, ".")
+	return manifests[name] || slices.Contains([]string{"readme", "license", "index", "main", "lib", "mod", "__init__", "package", "config",
+		"makefile", "setup", "test", "tests", "utils", "data", "run"}, stem)
 }
 
 // fileCue is code that deals with files.

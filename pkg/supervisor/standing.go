@@ -2,7 +2,9 @@ package supervisor
 
 import (
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,7 +37,7 @@ const maxTrees = 20
 // are those above the recorded tip, oldest first. The hook and the supervisor
 // both audit what this gives, so that they say the same.
 func AuditInput(o Objects, s Standing, tip string, commits []repo.Commit) (audit.Input, error) {
-	in := audit.Input{Scope: s.Contract, Blobs: o, Recorded: s.Tip, Numbers: numbers(s.Contract)}
+	in := audit.Input{Scope: s.Contract, Blobs: o, Recorded: s.Tip, Numbers: numbers(s.Contract), Gate: s.Contract.Gate != nil}
 	for _, t := range []struct {
 		commit string
 		into   *[]audit.Entry
@@ -45,6 +47,11 @@ func AuditInput(o Objects, s Standing, tip string, commits []repo.Commit) (audit
 			return in, err
 		}
 	}
+	pinned, err := o.Tree(s.Pinned)
+	if err != nil {
+		return in, err
+	}
+	in.Names = names(s.Contract, pinned)
 	for i, c := range commits {
 		a := audit.Commit{ID: c.ID, Message: c.Message, Parents: c.Parents}
 		if i < maxTrees {
@@ -79,6 +86,23 @@ func auditTree(o Objects, commit string) ([]audit.Entry, error) {
 		out[i] = audit.Entry(e)
 	}
 	return out, err
+}
+
+// names are what the files of harness and cases are called, if no other file
+// is. The development cases have theirs as ids.
+func names(c *contract.Contract, tree []repo.Entry) []string {
+	apart, other := map[string]bool{}, map[string]bool{}
+	folders := []string{c.Splits.Development + "/", ".research-loop/", ".github/"}
+	for _, e := range tree {
+		in := func(folder string) bool { return strings.HasPrefix(e.Path, folder) }
+		if c.Frozen(e.Path) && !c.Readable(e.Path) && e.Path != c.Specification && !slices.ContainsFunc(folders, in) {
+			apart[path.Base(e.Path)] = true
+		} else {
+			other[path.Base(e.Path)] = true
+		}
+	}
+	maps.DeleteFunc(apart, func(name string, _ bool) bool { return other[name] })
+	return slices.Sorted(maps.Keys(apart))
 }
 
 // numbers are the thresholds of a contract, as its author would write them.
