@@ -18,42 +18,52 @@ type atom struct {
 // apostrophe inside a word is dropped; a character of a script that does not
 // part words is a word by itself.
 func atoms(text string) []atom {
-	text = fold(text)
 	list := make([]atom, 0, len(text)/6+1)
+	eachAtom(text, func(word string, num bool) { list = append(list, atom{word, num}) })
+	return list
+}
+
+// eachAtom shows the atoms of a text.
+func eachAtom(text string, show func(word string, num bool)) {
+	text = fold(text)
 	for i := 0; i < len(text); {
 		r, n := runeAt(text, i)
 		switch {
 		case !wordRune(r):
 			i += n
 		case ideograph(r):
-			list = append(list, atom{text: text[i : i+n]})
+			show(text[i:i+n], false)
 			i += n
 		default:
 			end, digits := wordEnd(text, i)
-			list = append(list, newAtom(text[i:end], digits))
+			show(canonicalWord(text[i:end], digits), digits)
 			i = end
 		}
 	}
-	return list
 }
 
-func newAtom(s string, digits bool) atom {
+func canonicalWord(s string, digits bool) string {
 	if !digits {
 		if strings.IndexByte(s, '\'') >= 0 {
 			s = strings.ReplaceAll(s, "'", "")
 		}
-		return atom{text: s}
+		return s
 	}
 	if n, ok := decimal(s); ok {
 		s = n
 	}
-	return atom{text: s, num: true}
+	return s
 }
 
 // wordEnd finds the end of the word or number that begins at i.
 func wordEnd(text string, i int) (end int, digits bool) {
 	digits = true
 	for end = i; end < len(text); {
+		if c := text[end]; c < utf8.RuneSelf && wordByte[c] {
+			digits = digits && isDigit(c)
+			end++
+			continue
+		}
 		r, n := runeAt(text, end)
 		if r == '\'' && end > i {
 			if next, _ := runeAt(text, end+1); !wordRune(next) || ideograph(next) {
@@ -87,6 +97,14 @@ func fractionEnd(text string, end int) int {
 	}
 	return k
 }
+
+// wordByte holds the letters and digits of folded ASCII text.
+var wordByte = func() (set [utf8.RuneSelf]bool) {
+	for c := range set {
+		set[c] = c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+	}
+	return set
+}()
 
 // runeAt decodes the rune at i; it is 0 past the end.
 func runeAt(s string, i int) (rune, int) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Entry is one file of a flattened tree. Path holds the raw bytes of the tree
@@ -35,7 +36,9 @@ type Scope interface {
 // Case is one input with the answer that is expected of it.
 type Case struct{ ID, Input, Answer string }
 
-// Input is everything that Check looks at.
+// Input is everything that Check looks at. All trees may leave out folders that
+// are the same in each of them, and must then list these in Folders; folders
+// with frozen files are never left out.
 type Input struct {
 	Scope         Scope // nil: nothing is writable
 	Blobs         Blobs
@@ -43,7 +46,9 @@ type Input struct {
 	Incumbent     []Entry // nil: the baseline
 	Candidate     []Entry // nil: the tree of the last commit
 	Commits       []Commit
-	Recorded      string // the recorded tip that the first commit must stand on; "" is not checked
+	Folders       []string                // left out of all trees
+	Rest          func() ([]Entry, error) // lists what is in them; nil: nothing is left out
+	Recorded      string                  // the recorded tip that the first commit must stand on; "" is not checked
 	Specification string
 	Cases         []Case
 	Names         []string // benchmark, fixture and harness names that must not appear
@@ -64,10 +69,16 @@ func Check(in Input) Report {
 	// A small neighbourhood of the change shows whether there is anything to
 	// weigh; only then is the rest of the baseline read for novelty.
 	report, partial := check(in, nearBytes)
-	if partial && (len(report.Findings) > 0 || len(report.Notes) > 0) {
+	if partial && (len(report.Notes) > 0 || slices.ContainsFunc(report.Findings, ofText)) {
 		report, _ = check(in, farBytes)
 	}
 	return report
+}
+
+// ofText says that a finding may be none where more of the baseline is known.
+func ofText(f Finding) bool {
+	family, _, _ := strings.Cut(f.Class, ".")
+	return !slices.Contains([]string{"path", "hidden", "history", "audit"}, family)
 }
 
 // check is Check with a bound on the bytes of the baseline that are read for
@@ -126,6 +137,7 @@ type audit struct {
 	digestAsked map[string]bool
 	digestTried int
 	frozen      *frozenNames
+	all         []Entry // the whole baseline, once somebody asked
 	window      *windowIndex
 }
 
@@ -151,6 +163,22 @@ func (a *audit) index(cases []Case) {
 		lines += f.added
 	}
 	a.chance = math.Log2(float64(lines) * float64(len(cases)+1))
+}
+
+// whole lists the baseline with what the trees leave out.
+func (a *audit) whole() []Entry {
+	if a.all == nil {
+		a.all = a.in.Baseline
+		if a.in.Rest != nil {
+			rest, err := a.in.Rest()
+			if err != nil {
+				a.budget.over, a.broken = "the files that do not change cannot be listed: "+err.Error(), err
+			}
+			a.all = slices.Concat(a.in.Baseline, rest)
+		}
+		a.all = sortedEntries(a.all)
+	}
+	return a.all
 }
 
 // closed is the scope of a contract that is not there.

@@ -14,7 +14,7 @@ const (
 	maxDecoded   = 16 << 20  // bytes of decoded readings
 	maxWork      = 60e6      // comparisons of evidence
 	nearBytes    = 256 << 10 // baseline bytes read at first
-	farBytes     = 32 << 20  // baseline bytes read once there is something to weigh
+	farBytes     = 8 << 20   // baseline bytes read once there is something to weigh
 	maxSpan      = 64        // tokens of a constant expression, pieces of a joined literal
 )
 

@@ -32,6 +32,9 @@
 // The verdict is that of the baseline against the candidate, so that a table
 // built in three pushes is seen whole; a finding that the incumbent has too is
 // marked Inherited. Every commit of the push is audited, not the tip alone. A
+// What is read of the baseline are the few megabytes nearest to the change, and
+// only a little of them until there is a finding of text: trees may leave out
+// the folders that nobody changed. A
 // case that the specification itself states is no finding but the note
 // [SpecScenario], and a review finding where the run has no gate.
 //

@@ -81,6 +81,17 @@ func isASCII(s string) bool {
 
 // squeeze keeps the letters and digits of folded text.
 func squeeze(s string) string {
+	if isASCII(s) {
+		b := make([]byte, 0, len(s))
+		for i := range len(s) {
+			if c := s[i]; isLetter(c) {
+				b = append(b, c|0x20)
+			} else if isDigit(c) {
+				b = append(b, c)
+			}
+		}
+		return string(b)
+	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return r

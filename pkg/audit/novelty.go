@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -85,23 +87,26 @@ func (n *novelty) ofTight(text string) origin {
 }
 
 // readBaseline reads up to limit bytes of the baseline, what lies nearest to
-// the changes first: changed files, then files of their folders, then the
-// rest, each by path.
+// the changes first.
 func (a *audit) readBaseline(limit int) *novelty {
 	n := &novelty{vocab: map[string]bool{}}
 	var base, tight strings.Builder
-	rank := a.nearness()
-	for near := range 3 {
-		for _, e := range sortedEntries(a.in.Baseline) {
-			if e.Mode != "100644" && e.Mode != "100755" || rank(e) != near || a.in.Scope.Frozen(e.Path) {
-				continue
-			}
+	n.partial = a.in.Rest != nil && limit < farBytes
+	entries := a.textEntries(n.partial)
+	base.Grow(limit)
+	tight.Grow(limit)
+	for from := 0; from < len(entries); from += atOnce {
+		group := entries[from:min(from+atOnce, len(entries))]
+		if !n.partial {
+			a.fetch(group)
+		}
+		for _, e := range group {
 			b := a.blob(e.ID)
 			if b.err != nil || b.kind != plainText && b.kind != badEncoding {
 				continue
 			}
 			if limit -= len(b.text); limit < 0 {
-				n.partial = true
+				n.partial, from = true, len(entries)
 				break
 			}
 			n.texts = append(n.texts, b.text)
@@ -115,22 +120,81 @@ func (a *audit) readBaseline(limit int) *novelty {
 	return n
 }
 
-// nearness ranks an entry by how near it lies to the changes.
-func (a *audit) nearness() func(Entry) int {
+// textEntries lists what is read of the baseline, nearest first.
+func (a *audit) textEntries(near bool) []Entry {
+	entries := a.in.Baseline
+	if !near {
+		entries = a.whole()
+	}
+	nearness := a.nearness()
+	type ranked struct {
+		Entry
+		rank int
+	}
+	var list []ranked
+	for _, e := range entries {
+		if (e.Mode == "100644" || e.Mode == "100755") && !a.in.Scope.Frozen(e.Path) {
+			list = append(list, ranked{e, nearness(e.Path)})
+		}
+	}
+	slices.SortFunc(list, func(x, y ranked) int {
+		return cmp.Or(y.rank-x.rank, strings.Compare(x.Path, y.Path))
+	})
+	out := make([]Entry, len(list))
+	for i, r := range list {
+		out[i] = r.Entry
+	}
+	return out
+}
+
+// bulk is a store that is faster when it is asked for many blobs at once.
+type bulk interface {
+	Blobs(ids []string, take func(id string, data []byte) error) error
+}
+
+// atOnce is how many blobs are asked for at once.
+const atOnce = 500
+
+// fetch reads blobs ahead. What goes wrong is left for whoever reads the blob
+// that is at fault.
+func (a *audit) fetch(list []Entry) {
+	store, ok := a.in.Blobs.(bulk)
+	if !ok {
+		return
+	}
+	var ids []string
+	for _, e := range list {
+		if _, known := a.blobs[e.ID]; !known {
+			ids = append(ids, e.ID)
+		}
+	}
+	_ = store.Blobs(ids, func(id string, data []byte) error {
+		a.blobs[id] = classify(data)
+		return nil
+	})
+}
+
+// nearness ranks a path by how near it lies to the changes: by the depth of the
+// deepest folder in which something changes, and what changes itself first.
+func (a *audit) nearness() func(path string) int {
 	list, _ := changes(a.in.Baseline, a.in.Candidate)
-	changed, near := map[string]bool{}, map[string]bool{}
+	changed, depth := map[string]bool{}, map[string]int{}
 	for _, c := range list {
 		changed[c.path] = true
-		near[folder(c.path)] = true
-	}
-	return func(e Entry) int {
-		switch {
-		case changed[e.Path]:
-			return 0
-		case near[folder(e.Path)]:
-			return 1
+		for dir := parent(c.path); dir != "" && depth[dir] == 0; dir = parent(dir) {
+			depth[dir] = 1 + strings.Count(dir, "/")
 		}
-		return 2
+	}
+	return func(path string) int {
+		if changed[path] {
+			return math.MaxInt
+		}
+		for dir := parent(path); dir != ""; dir = parent(dir) {
+			if d := depth[dir]; d > 0 {
+				return d
+			}
+		}
+		return 0
 	}
 }
 
@@ -140,13 +204,14 @@ func folder(path string) string {
 
 // learn takes in the words of a text.
 func (n *novelty) learn(text string, b *strings.Builder) {
-	list := atoms(text)
-	join(b, list)
-	for _, x := range list {
-		if !n.vocab[x.text] {
-			n.vocab[x.text] = true
+	b.WriteByte(' ')
+	eachAtom(text, func(word string, _ bool) {
+		if !n.vocab[word] {
+			n.vocab[strings.Clone(word)] = true
 		}
-	}
+		b.WriteString(word)
+		b.WriteByte(' ')
+	})
 	for _, part := range camelParts(text) {
 		n.vocab[fold(part)] = true
 	}

@@ -25,6 +25,12 @@ var ruleProtectedPath = rule{
 			}
 			for _, piece := range s.news() {
 				severity, ok := p.named(piece.text, f, s.kind, piece.line)
+				if ok && p.partial {
+					// Whether others have the name is asked where it matters.
+					p = f.a.frozenOf(f.a.whole())
+					f.a.frozen = p
+					severity, ok = p.named(piece.text, f, s.kind, piece.line)
+				}
 				if ok && !strings.Contains(f.before, piece.text) {
 					found = append(found, f.at(piece.line, severity, "a path of the evaluation is named"))
 				}
@@ -39,16 +45,21 @@ type frozenNames struct {
 	files   map[string]bool // whole paths that have a folder
 	folders map[string]bool // whole paths of folders that hold only frozen files
 	names   map[string]bool // file names that no other file has
+	partial bool            // some of the others were not looked at
 }
 
 // frozenPaths collects the frozen paths, once.
 func (a *audit) frozenPaths() *frozenNames {
-	if a.frozen != nil {
-		return a.frozen
+	if a.frozen == nil {
+		a.frozen = a.frozenOf(a.in.Baseline)
+		a.frozen.partial = a.in.Rest != nil
 	}
-	p := &frozenNames{map[string]bool{}, map[string]bool{}, map[string]bool{}}
-	a.frozen = p
-	for _, e := range a.in.Baseline {
+	return a.frozen
+}
+
+func (a *audit) frozenOf(entries []Entry) *frozenNames {
+	p := &frozenNames{files: map[string]bool{}, folders: map[string]bool{}, names: map[string]bool{}}
+	for _, e := range entries {
 		if !a.in.Scope.Frozen(e.Path) {
 			continue
 		}
@@ -63,7 +74,7 @@ func (a *audit) frozenPaths() *frozenNames {
 	if len(p.folders)+len(p.names) == 0 {
 		return p
 	}
-	for _, e := range a.in.Baseline {
+	for _, e := range entries {
 		if !a.in.Scope.Frozen(e.Path) {
 			delete(p.names, base(e.Path))
 			eachPrefix(e.Path, func(dir string) { delete(p.folders, dir) })

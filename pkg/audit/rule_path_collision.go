@@ -15,12 +15,16 @@ var ruleCollision = rule{
 			return nil
 		}
 		clash := map[string]bool{}
+		look := func(p string) {
+			if raw, ok := fresh[foldFast(p)]; ok && raw != p {
+				clash[raw], clash[p] = true, true
+			}
+		}
 		for _, e := range t.entries {
-			eachPrefix(e.Path, func(p string) {
-				if raw, ok := fresh[foldFast(p)]; ok && raw != p {
-					clash[raw], clash[p] = true, true
-				}
-			})
+			eachPrefix(e.Path, look)
+		}
+		for _, dir := range t.a.in.Folders {
+			eachPrefix(dir, look)
 		}
 		return t.each(func(c change) (string, bool) {
 			bad := false
