@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"cmp"
 	"math"
 	"slices"
@@ -149,7 +150,7 @@ func (a *audit) textEntries(near bool) []Entry {
 
 // bulk is a store that is faster when it is asked for many blobs at once.
 type bulk interface {
-	Blobs(ids []string, take func(id string, data []byte) error) error
+	Blobs(ids []string, take func(i int, data []byte) error) error
 }
 
 // atOnce is how many blobs are asked for at once.
@@ -168,8 +169,8 @@ func (a *audit) fetch(list []Entry) {
 			ids = append(ids, e.ID)
 		}
 	}
-	_ = store.Blobs(ids, func(id string, data []byte) error {
-		a.blobs[id] = classify(data)
+	_ = store.Blobs(ids, func(i int, data []byte) error {
+		a.blobs[ids[i]] = classify(bytes.Clone(data))
 		return nil
 	})
 }

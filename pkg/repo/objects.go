@@ -88,32 +88,6 @@ func (o *objects) Blob(id string) ([]byte, error) {
 	return o.read(id, "blob")
 }
 
-// Blobs shows take the contents of many blobs in their order, which is faster
-// than asking for one after the other. It stops at the first error.
-func (o *objects) Blobs(ids []string, take func(id string, data []byte) error) error {
-	src, ok := o.src.(bulk)
-	if !ok || slices.ContainsFunc(ids, func(id string) bool { return !isID(id, o.width) }) {
-		for _, id := range ids {
-			data, err := o.Blob(id)
-			if err != nil {
-				return err
-			}
-			if err := take(id, data); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return src.objects(ids, func(id, kind string, data []byte) error {
-		if real := hashObject(kind, data, o.width); real != id || kind != "blob" {
-			return fmt.Errorf("object %s is damaged or no blob: its bytes are those of the %s %s", id, kind, real)
-		}
-		return take(id, data)
-	})
-}
-
 // Commit returns a commit by its whole id.
 func (o *objects) Commit(id string) (Commit, error) {
 	o.mu.Lock()

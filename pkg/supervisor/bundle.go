@@ -54,7 +54,7 @@ func (b *Bundle) sealed() bool { return b.Stage != ledger.Development }
 
 // packer makes bundles of a run.
 type packer struct {
-	objects  Objects
+	objects  *repo.Clone
 	contract *contract.Sealed
 	text     []byte // contract.md
 }
