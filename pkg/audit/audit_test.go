@@ -277,3 +277,20 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestBuildFiles holds a Makefile that is new to invalid and one that the
+// baseline has to review.
+func TestBuildFiles(t *testing.T) {
+	for name, want := range map[string]string{"src/Makefile": "review", "src/build.rs": "review", "src/conftest.py": "invalid", "src/deep/Makefile": "invalid"} {
+		in := simple("package a\n", "package a\n")
+		in.Candidate = append(in.Candidate, Entry{name, "100644", in.Blobs.(memory).add([]byte("all:\n"))})
+		in.Candidate = sortedEntries(in.Candidate)
+		in.Commits[0].Tree = in.Candidate
+		if !strings.Contains(name, "deep") {
+			in.Baseline = append(in.Baseline, Entry{name, "100644", in.Blobs.(memory).add([]byte("none:\n"))})
+		}
+		if r := Check(in); r.Verdict() != want || !slices.Equal(r.Classes(), []string{"path.runner-plugin"}) {
+			t.Errorf("%s: %v", name, r.Findings)
+		}
+	}
+}

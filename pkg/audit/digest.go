@@ -24,6 +24,7 @@ type digestToken struct {
 	line   int
 	hex    string // of the bytes, or ""
 	number string // canonical, or ""
+	word   string // that is hex as base64, or ""
 }
 
 func (k digestToken) key() string { return k.hex + "#" + k.number }
@@ -46,29 +47,29 @@ func (f *file) digestTokens() []digestToken {
 	f.read()
 	var list []digestToken
 	seen := map[string]bool{}
-	add := func(line int, digest, number string) {
+	add := func(line int, digest, number, word string) {
 		if key := digest + "#" + number; !seen[key] {
 			seen[key] = true
-			list = append(list, digestToken{f, line, digest, number})
+			list = append(list, digestToken{f, line, digest, number, word})
 		}
 	}
 	for _, s := range f.texts {
 		for _, p := range s.news() {
 			if p.num {
 				if len(p.text) >= minNumber && strings.IndexByte(p.text, '.') < 0 {
-					add(p.line, "", p.text)
+					add(p.line, "", p.text, "")
 				}
 				continue
 			}
 			for _, word := range hexToken.FindAllString(p.text, 1000) {
 				if strings.ContainsAny(word, "0123456789") && varied(word) {
-					add(p.line, strings.ToLower(word), "")
+					add(p.line, strings.ToLower(word), "", "")
 				}
 			}
 			if s.kind == stringKind {
 				for _, word := range plainToken.FindAllString(p.text, 1000) {
 					if data := base64Bytes(word); len(data) >= 8 {
-						add(p.line, hex.EncodeToString(data), "")
+						add(p.line, hex.EncodeToString(data), "", word)
 					}
 				}
 			}

@@ -212,7 +212,7 @@ func capped(list []*field, fd *field) []*field {
 }
 
 // singles counts the keys of a file that are the whole input of a case of one
-// word.
+// rare word.
 func (x *caseIndex) singles(f *file) int {
 	if f.single != nil {
 		return *f.single
@@ -221,7 +221,7 @@ func (x *caseIndex) singles(f *file) int {
 	f.single = &n
 	for _, key := range f.keys() {
 		for _, fd := range x.whole[squeeze(key.text)] {
-			if fd.role == inputRole && len(fd.ids) == 1 {
+			if fd.role == inputRole && len(fd.ids) == 1 && fd.raw >= rareBits && !f.a.novel.known(fd.atoms[0].text) {
 				n++
 				break
 			}

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -15,7 +16,7 @@ var ruleDigestTable = rule{
 		var found []Finding
 		counts := map[*file]int{}
 		for _, k := range t.digestTokens() {
-			if len(k.hex) < 12 || !strings.ContainsAny(k.hex, "abcdef") {
+			if len(k.hex) < 12 || !strings.ContainsAny(k.hex, "abcdef") || k.word != "" && !mixed(k.word, len(k.hex)/2) {
 				continue
 			}
 			if counts[k.file]++; counts[k.file] == tableSize && hashCall.MatchString(k.file.code) {
@@ -24,6 +25,14 @@ var ruleDigestTable = rule{
 		}
 		return found
 	},
+}
+
+// mixed says that a base64 word looks like a digest of n bytes and not like a
+// long word of a language.
+func mixed(word string, n int) bool {
+	const lower, upper, digits = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
+	return slices.Contains([]int{16, 20, 28, 32, 48, 64}, n) &&
+		strings.ContainsAny(word, lower) && strings.ContainsAny(word, upper) && strings.ContainsAny(word, digits)
 }
 
 var hashCall = expr(`(?i)sha_?(?:1|224|256|384|512)|md5|hashlib|crc32|crc64|fnv|digest|hash\w*\(|blake2|xxhash|murmur`)

@@ -28,7 +28,7 @@ var ruleCoverage = rule{
 			n++
 		}
 		half := 2*n >= len(t.a.cases.list) && bits >= halfBits
-		if n < 2 || !half && (n < 3 || bits < threePair) {
+		if n < 2 || !half && (n < 3 || bits < threePair+float64(n)*t.a.surplus()) {
 			return nil
 		}
 		return []Finding{first.file.at(first.line, Invalid, fmt.Sprintf("%d of %d cases are mapped to their answers (%.0f bits together)", n, len(t.a.cases.list), bits))}

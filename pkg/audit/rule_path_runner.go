@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -9,11 +10,25 @@ var ruleRunnerPlugin = rule{
 	about: "Some names are loaded by interpreters, build tools and test runners unasked. Code there runs inside the measurement.",
 	fix:   "delete the file; the evaluator's configuration is not the candidate's",
 	tree: func(t *tree) []Finding {
-		return t.each(func(c change) (string, bool) {
-			return "interpreters or test runners load this file unasked", !c.isGone() && runnerPlugin(c.path) && !t.a.byName(c.path)
+		const message = "interpreters or test runners load this file unasked"
+		own := func(c change) bool { return !c.isNew() && buildFile(c.path) }
+		built := t.each(func(c change) (string, bool) {
+			return message, !c.isGone() && own(c) && !t.a.byName(c.path)
 		})
+		for i := range built {
+			built[i].Severity = Review
+		}
+		return append(built, t.each(func(c change) (string, bool) {
+			return message, !c.isGone() && !own(c) && runnerPlugin(c.path) && !t.a.byName(c.path)
+		})...)
 	},
 	patterns: []pattern{{severity: Invalid, re: expr(`(?m)^func TestMain\(\w+ \*testing\.M\)`), message: "a TestMain takes over the test runner"}},
+}
+
+// buildFile says that a file tells how its folder is built: where the contract
+// lets such a file be changed that the baseline has, it may be part of the work.
+func buildFile(path string) bool {
+	return slices.Contains([]string{"makefile", "gnumakefile", "rakefile", "build.rs"}, strings.ToLower(base(path)))
 }
 
 func runnerPlugin(path string) bool {
