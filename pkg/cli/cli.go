@@ -112,8 +112,14 @@ func versionCommand(env *Env) *cobra.Command {
 	}
 }
 
+// release is the version of a released program: the linker sets it, no code does.
+var release string
+
 // Version is the module's version, or the commit that it was built from.
 func Version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
