@@ -47,6 +47,17 @@ func Files(commit, name string) (map[string][]byte, error) {
 	}, nil
 }
 
+// Shipped gives the files by their paths, with no commit of the action named yet:
+// to be compared with what [Unpin] makes of a repository's.
+func Shipped() map[string][]byte {
+	return map[string][]byte{Folder + Loop: []byte(loop), Folder + Signal: []byte(signal)}
+}
+
+// Unpin takes out of a workflow file which commit of the action it names.
+func Unpin(file []byte) []byte {
+	return pin.ReplaceAll(file, []byte(unpinned))
+}
+
 var pin = regexp.MustCompile(regexp.QuoteMeta(action) + `([0-9a-f]{40})(?: # (\S+))?`)
 
 // Pinned gives the commit and the version that a workflow file names, "" where it

@@ -385,6 +385,9 @@ func TestFiles(t *testing.T) {
 	if c, v := workflows.Pinned(loop); c != commit || v != "v0.1.0" || strings.Contains(string(loop), "unreleased") {
 		t.Errorf("pinned to %q %q", c, v)
 	}
+	if got := workflows.Unpin(loop); string(got) != string(workflows.Shipped()[workflows.Folder+workflows.Loop]) {
+		t.Error("a pinned file does not go back to what is shipped")
+	}
 	two := strings.Replace(string(loop), commit, strings.Repeat("f", 40), 1)
 	if c, _ := workflows.Pinned([]byte(two)); c != "" {
 		t.Errorf("two pins are none, got %q", c)

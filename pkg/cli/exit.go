@@ -4,16 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/decide"
 	"github.com/research-loop/research-loop/pkg/evaluate"
+	"github.com/research-loop/research-loop/pkg/forge"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/sandbox"
+	"github.com/research-loop/research-loop/pkg/setup"
 	"github.com/research-loop/research-loop/pkg/supervisor"
 	"github.com/research-loop/research-loop/pkg/verify"
 )
@@ -97,8 +100,14 @@ func classifyPerson(err error) (int, string) {
 		missing *evaluate.MissingTool
 		secret  *evaluate.MissingSecret
 		key     *supervisor.KeyError
+		token   *setup.TokenError
+		denied  *forge.Error
 	)
 	switch {
+	case errors.As(err, &token):
+		return exitAuth, "gh auth login --hostname " + token.Host + ", or set GH_TOKEN (GH_ENTERPRISE_TOKEN for another GitHub than github.com)"
+	case errors.As(err, &denied):
+		return classifyForge(denied)
 	case errors.As(err, &verdict):
 		return verdict.code, verdict.fix
 	case errors.As(err, &usage):
@@ -125,6 +134,19 @@ func classifyPerson(err error) (int, string) {
 		return exitOperational, "install it, or correct evaluation.requires"
 	}
 	return 0, ""
+}
+
+// classifyForge covers what GitHub answered.
+func classifyForge(e *forge.Error) (int, string) {
+	switch {
+	case e.Limited():
+		return exitOperational, "run the same command again after " + e.Until.Format(time.RFC3339)
+	case e.Denied():
+		return exitAuth, "use a token with the right for it"
+	case e.Missing():
+		return exitAuth, "look at the remote's address; GitHub also hides what a token may not see"
+	}
+	return exitOperational, "run the same command again"
 }
 
 // classifyMachine covers what the machine, the network or the records did.

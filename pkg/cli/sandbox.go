@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -163,65 +161,17 @@ func (e *Env) usage(r sandbox.Result, box *sandbox.Sandbox) error {
 	return err
 }
 
-func doctorCommand(env *Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check this machine, with the cure for each failing row", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+// sandboxExit gives the exit code that a shell user expects.
+func sandboxExit(r sandbox.Result) int {
+	switch r.Outcome {
+	case sandbox.OutputLimit:
+		return 122
+	case sandbox.OutOfMemory:
+		return 123
+	case sandbox.TimedOut, sandbox.CPULimit:
+		return 124
+	case sandbox.Signalled:
+		return 128 + r.Signal
 	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "sandbox", Short: "Attack the sandbox of this machine and say what held", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return env.doctorSandbox(cmd) },
-	})
-	return cmd
-}
-
-func (e *Env) doctorSandbox(cmd *cobra.Command) error {
-	box, err := sandbox.New(sandbox.Options{})
-	if err != nil {
-		return err
-	}
-	defer box.Close()
-	rows, err := box.Probe(cmd.Context())
-	if err != nil {
-		return err
-	}
-	var open []string
-	for _, r := range rows {
-		if !r.Held {
-			open = append(open, r.Name)
-		}
-	}
-	if err := e.showProbe(cmd, box, rows); err != nil {
-		return err
-	}
-	if len(open) > 0 {
-		return &verdictError{exitIntegrity, "evaluation integrity cannot be guaranteed: " + strings.Join(open, ", "), "apply the cures above, then research-loop doctor sandbox"}
-	}
-	return nil
-}
-
-func (e *Env) showProbe(cmd *cobra.Command, box *sandbox.Sandbox, rows []sandbox.ProbeRow) error {
-	if wantsJSON(cmd) {
-		type row struct {
-			Name   string `json:"name"`
-			Held   bool   `json:"held"`
-			Detail string `json:"detail"`
-			Cure   string `json:"cure"`
-		}
-		out := []row{}
-		for _, r := range rows {
-			out = append(out, row(r))
-		}
-		return e.json("doctor-sandbox", map[string]any{"mode": box.Mode(), "limits": append([]string{}, box.Limits()...), "rows": out})
-	}
-	t := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "mode\t%s\t%s\n", box.Mode(), strings.Join(box.Limits(), ", "))
-	for _, r := range rows {
-		word, text := "held", r.Detail
-		if !r.Held {
-			word, text = "OPEN", strings.TrimSpace(r.Detail+"; cure: "+r.Cure)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Name, word, text)
-	}
-	return t.Flush()
+	return r.Exit
 }

@@ -34,7 +34,7 @@ func (c *Contract) SealedSplits() []SealedSplit {
 
 // maxSealedOutput bounds, in bytes, what a launch may leave in a run with
 // sealed splits: its outcome has one size, that of the largest output.
-const maxSealedOutput = 128 << 20
+const maxSealedOutput = 64 << 20
 
 // gate checks what a gate and sealed splits need of the rest of the contract.
 // What only the sealed cases can show, package gate refuses at start.

@@ -85,7 +85,7 @@ func TestGateRefuses(t *testing.T) {
 		{"validation: evaluation/validation", "validation: evaluation/gate", "does not end in validation"},
 		{"exceptions: []", "exceptions: [no-gate]", "the contract has a gate and the exception no-gate"},
 		{"extract: json", "extract: {regex: '^score: ([0-9.]+)$'}", "a regex reads no cases"},
-		{"output: 16MiB", "output: 512MiB", "at most 128MiB where splits are sealed"},
+		{"output: 16MiB", "output: 512MiB", "at most 64MiB where splits are sealed"},
 		{"\n  execute: " + keys[1], "", "sealed cases need keys.execute"},
 		{"\n  final: " + keys[2], "", "sealed cases need keys.final"},
 		{"writable: [corrector/**]", "writable: ['evaluation/*.age']", "the sealed cases of validation"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -78,6 +79,16 @@ func (c *Clone) Push(ctx context.Context, branch, id, expect string) error {
 	c.branches[branch] = id
 	c.mu.Unlock()
 	return nil
+}
+
+// Via gives the same clone, whose pushes go to the same repository by another
+// address, such as the one that a deploy key may write to. Settings are git's,
+// key=value. What it pushes c knows too.
+func (c *Clone) Via(remote string, settings ...string) *Clone {
+	other := *c
+	other.remote = remote
+	other.git.set = append(slices.Clip(other.git.set), settings...)
+	return &other
 }
 
 // checkPush refuses a push that could rewrite or that names no branch.

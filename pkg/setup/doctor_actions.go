@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/research-loop/research-loop/pkg/forge"
+	"github.com/research-loop/research-loop/workflows"
 )
 
 // request makes one change of the settings.
@@ -96,6 +97,8 @@ func (d *doctor) workflows(ctx context.Context) {
 		case strings.HasPrefix(state, "disabled"):
 			d.row(name, Broken, "enable it", "GitHub says %s", state).
 				Requests = []forge.Request{request("PUT", "actions/workflows/"+path.Base(file)+"/enable", nil)}
+		case unpinned(d.want.Workflows[file], have):
+			d.row(name, Broken, renew, "it does not name one released commit of the action")
 		case !bytes.Equal(strip(have), strip(d.want.Workflows[file])):
 			d.row(name, Warning, renew, "it differs from the file of this version outside the marked places")
 		default:
@@ -104,18 +107,27 @@ func (d *doctor) workflows(ctx context.Context) {
 	}
 }
 
+// unpinned says that a file ought to name a commit of the action and names none.
+func unpinned(want, have []byte) bool {
+	if commit, _ := workflows.Pinned(want); commit == "" {
+		return false
+	}
+	commit, _ := workflows.Pinned(have)
+	return strings.Trim(commit, "0") == ""
+}
+
 // The marks between which a maintainer sets up toolchains.
 const (
 	ownFrom = "# >>> yours"
 	ownTo   = "# <<< yours"
 )
 
-// strip takes out what belongs to the maintainer, and the ends of lines that an
-// editor may have changed.
+// strip takes out what belongs to the maintainer, which commit of the action is
+// named, and the ends of lines that an editor may have changed.
 func strip(file []byte) []byte {
 	var out bytes.Buffer
 	own := false
-	for line := range bytes.Lines(file) {
+	for line := range bytes.Lines(workflows.Unpin(file)) {
 		line = bytes.TrimRight(line, " \t\r\n")
 		switch text := string(bytes.TrimSpace(line)); {
 		case strings.HasPrefix(text, ownFrom):

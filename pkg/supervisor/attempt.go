@@ -94,6 +94,9 @@ func (s *Supervisor) retry(step journal.Step) error {
 // record appends what execute found: of sealed cases, what the judge makes of
 // it.
 func (s *Supervisor) record(ctx context.Context) error {
+	if done, err := s.lacking(ctx); done || err != nil {
+		return err
+	}
 	switch s.Run.Open.Stage {
 	case ledger.Validation:
 		return s.answerQuery(ctx)
@@ -126,9 +129,9 @@ func (s *Supervisor) finalize() error {
 	return s.hold(&ledger.Finalized{Entry: s.Run.Entry(s.Now().UTC().Truncate(0), s.Level)})
 }
 
-// publish records that the verdict stands where it can be read: the state
-// branch itself.
-func (s *Supervisor) publish(commit string) error {
+// publish shows the verdict where people look, and records that it stands
+// there: on the state branch itself in any case, which comes first.
+func (s *Supervisor) publish(ctx context.Context, commit string) error {
 	v, ok := s.Run.Verdict(commit)
 	if !ok {
 		return fmt.Errorf("%.12s has no verdict", commit)
@@ -137,7 +140,16 @@ func (s *Supervisor) publish(commit string) error {
 	if err != nil {
 		return err
 	}
-	return s.hold(&ledger.Published{Commit: commit, Verdict: v.Status, Note: note, Where: []string{}})
+	where := []string{}
+	if s.Board != nil {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+		if where, err = s.Board.Verdict(ctx, s.Run, commit, note); err != nil {
+			return fmt.Errorf("showing the verdict on %.12s: %w", commit, err)
+		}
+	}
+	return s.hold(&ledger.Published{Commit: commit, Verdict: v.Status, Note: note, Where: where})
 }
 
 // trailers translates what the audit read from a message.

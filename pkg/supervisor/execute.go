@@ -21,6 +21,9 @@ type Outcome struct {
 	Iteration int          `json:"iteration"`
 	Stage     ledger.Stage `json:"stage"`
 	Lease     string       `json:"lease"`
+	// Probed is what was found of the sandbox, where the one who decides has not
+	// been there.
+	Probed *ledger.Probed `json:"probed"`
 	// Missing are the required tools that the machine lacks; then there is
 	// nothing else.
 	Missing    []string          `json:"missing_tools"`
@@ -33,7 +36,10 @@ type Outcome struct {
 // execute launches the pass that this process has claimed. The claim is durable
 // before anything is launched. At the lease's deadline what runs is killed.
 func (s *Supervisor) execute(ctx context.Context) error {
-	broken := s.prove(ctx)
+	var broken error
+	if s.Hand == nil { // else the sandbox is elsewhere, and so is its probe
+		broken = s.prove(ctx)
+	}
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
@@ -45,25 +51,48 @@ func (s *Supervisor) execute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.Board != nil {
+		s.Board.Running(ctx, s.Run)
+	}
+	if s.Hand != nil {
+		return s.Hand(b)
+	}
 	out, err := s.executor().Execute(ctx, b)
 	if err != nil {
 		return fmt.Errorf("attempt %d: %w", s.Run.Open.Iteration, err)
 	}
-	if missing := (&evaluate.MissingTool{Names: out.Missing}); len(out.Missing) > 0 {
-		if s.Run.Open.Role == ledger.RoleBaseline {
-			return s.setupRetried(missing)
-		}
-		return fmt.Errorf("attempt %d: %w", s.Run.Open.Iteration, missing)
-	}
 	s.outcome, s.under = out, b.Lease
 	return nil
+}
+
+// lacking notes that the machine that executed lacks tools, and what was proven
+// of its sandbox; done says that there is nothing more in the outcome.
+func (s *Supervisor) lacking(ctx context.Context) (done bool, err error) {
+	if p := s.outcome.Probed; p != nil {
+		s.outcome.Probed = nil
+		if err := s.hold(p); err != nil {
+			return true, err
+		}
+		if len(p.Open) > 0 {
+			return true, errors.Join(s.flush(ctx), &BrokenError{p.Open})
+		}
+	}
+	if len(s.outcome.Missing) == 0 {
+		return false, nil
+	}
+	missing := &evaluate.MissingTool{Names: s.outcome.Missing}
+	s.outcome = nil
+	if s.Run.Open.Role == ledger.RoleBaseline {
+		return true, s.setupRetried(missing)
+	}
+	return true, fmt.Errorf("attempt %d: %w", s.Run.Open.Iteration, missing)
 }
 
 // setupRetried notes that the machine lacks a tool of the contract; after
 // setup_retries of them the run ends before it began.
 func (s *Supervisor) setupRetried(missing error) error {
 	limit := s.Run.Contract.Limits.SetupRetries
-	if s.Run.SetupRetries < limit {
+	if s.Run.SetupRetries < limit && !s.Finish { // whoever only finishes does not launch again
 		return s.hold(&ledger.SetupRetried{Reason: missing.Error()})
 	}
 	return s.hold(&ledger.Closing{Reason: "setup failed: " + missing.Error(), By: "supervisor"})

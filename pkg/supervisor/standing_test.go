@@ -25,7 +25,7 @@ func TestNames(t *testing.T) {
 	} {
 		tree = append(tree, repo.Entry{Path: p, Mode: "100644", ID: "x"})
 	}
-	if got, want := names(c, tree), []string{"fixture.bin", "kept-17.txt", "main.py", "spelling_bench.py"}; !slices.Equal(got, want) {
+	if got, want := names(c, tree), []string{"fixture.bin", "kept-17.txt", "main.py", "spelling_bench.py", "validation.inputs.age"}; !slices.Equal(got, want) {
 		t.Errorf("%q, not %q", got, want)
 	}
 }

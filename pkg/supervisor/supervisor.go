@@ -66,6 +66,14 @@ type Supervisor struct {
 	Probe func(context.Context) (ledger.Probed, error)
 	// Level stands in every entry.
 	Level string
+	// Hand, if set, takes the bundle of a claimed pass away, to be executed on
+	// another machine; the loop then ends at journal.Execute.
+	Hand func(*Bundle) error
+	// Finish keeps this process from claiming anything: it ends what it holds,
+	// and the loop stops at the step that would claim.
+	Finish bool
+	// Board, if set, shows verdicts beside the records.
+	Board Board
 	// Signer signs the records of a run whose contract has keys, Judge opens
 	// sealed cases. Whoever only reads needs neither.
 	Signer *ledger.Signer
@@ -84,6 +92,16 @@ type Supervisor struct {
 	world   journal.World
 	probed  bool
 	fresh   bool // world was read since the last step that moved anything
+}
+
+// Board shows verdicts where people look for them. Whatever it shows is a
+// notice: the records alone are true.
+type Board interface {
+	// Running shows that the open attempt is being judged. It may fail unseen.
+	Running(context.Context, *journal.Run)
+	// Verdict shows the verdict on a judged commit, note being the signed one,
+	// and says where. It may be asked again for the same commit.
+	Verdict(ctx context.Context, r *journal.Run, commit, note string) (where []string, err error)
 }
 
 // Pusher moves a branch of the remote: see repo.Clone.Push, which is one.
@@ -147,10 +165,32 @@ func (s *Supervisor) Reconcile(ctx context.Context) (journal.Step, error) {
 			}
 		case err != nil:
 			return step, err
-		case step.Do == journal.Idle, step.Do == journal.Done, step.Do == journal.Wait:
+		case s.rests(step.Do):
 			return step, nil
 		}
 	}
+}
+
+// rests says whether the loop ends at a step.
+func (s *Supervisor) rests(do journal.Do) bool {
+	switch do {
+	case journal.Idle, journal.Done, journal.Wait:
+		return true
+	case journal.Execute:
+		return s.Hand != nil || s.Finish
+	case journal.Claim, journal.Start, journal.Retry, journal.Charge, journal.Final:
+		return s.Finish
+	}
+	return false
+}
+
+// Adopt takes on what was executed elsewhere under a lease that this run of the
+// program has claimed.
+func (s *Supervisor) Adopt(lease string, out *Outcome) {
+	if s.leases == nil {
+		s.leases = map[string]bool{}
+	}
+	s.leases[lease], s.outcome, s.under = true, out, lease
 }
 
 // advance does the one step that is due.
@@ -163,13 +203,14 @@ func (s *Supervisor) advance(ctx context.Context) (journal.Step, error) {
 		s.Say(step, s.Run)
 	}
 	switch step.Do {
-	case journal.Idle, journal.Done, journal.Wait:
-		return step, s.flush(ctx)
 	case journal.Stopped:
 		if err := s.flush(ctx); err != nil {
 			return step, err
 		}
 		return step, halted(s.Run)
+	}
+	if s.rests(step.Do) && !(step.Do == journal.Execute && s.Hand != nil) {
+		return step, s.flush(ctx)
 	}
 	return step, s.do(ctx, step)
 }
@@ -178,7 +219,7 @@ func (s *Supervisor) advance(ctx context.Context) (journal.Step, error) {
 func (s *Supervisor) do(ctx context.Context, step journal.Step) error {
 	switch step.Do {
 	case journal.Publish:
-		return s.publish(step.Commit)
+		return s.publish(ctx, step.Commit)
 	case journal.Claim:
 		return s.claim(step)
 	case journal.Start:
