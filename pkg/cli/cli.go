@@ -78,7 +78,7 @@ func newRoot(env *Env) *cobra.Command {
 		initCommand(env), startCommand(env), rehearseCommand(env), reconcileCommand(env), closeCommand(env),
 		statusCommand(env), logCommand(env), waitCommand(env), reportCommand(env), verifyCommand(env),
 		auditCommand(env), hookCommand(env), gateCommand(env), execCommand(env), sandboxCommand(env), doctorCommand(env),
-		demoCommand(env), versionCommand(env),
+		demoCommand(env), versionCommand(env), ciCommand(env),
 	)
 	wrapArgs(root)
 	return root

@@ -88,7 +88,10 @@ func signerOf(judge *vault.Judge, c *contract.Contract, place string) (*ledger.S
 
 // secret reads the judge's keys and says where they were looked for.
 func (e *Env) secret(cmd *cobra.Command) (text, place string, err error) {
-	name, _ := cmd.Flags().GetString("keys")
+	name := ""
+	if cmd != nil {
+		name, _ = cmd.Flags().GetString("keys")
+	}
 	if name == "" {
 		return e.Getenv(judgeKeys), judgeKeys, nil
 	}

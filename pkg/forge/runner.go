@@ -66,6 +66,14 @@ func (r *Runner) Input(name string) string {
 	return ""
 }
 
+// HeadBranch is the branch of the run that a workflow_run event is about, "" in
+// every other event. Its author named it.
+func (r *Runner) HeadBranch() string {
+	run, _ := r.payload["workflow_run"].(map[string]any)
+	name, _ := run["head_branch"].(string)
+	return name
+}
+
 var outputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`)
 
 // maxOutput bounds one output of a step, in bytes; a job may have 1 MB of them.

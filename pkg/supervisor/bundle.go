@@ -17,11 +17,14 @@ import (
 // harness, the cases that its stage may show, and what it must be told. Whoever
 // executes reads nothing of the run but its bundle.
 type Bundle struct {
-	Tag       string          `json:"tag"`
-	Iteration int             `json:"iteration"`
-	Stage     ledger.Stage    `json:"stage"`
-	Lease     string          `json:"lease"`
-	Deadline  time.Time       `json:"deadline"`
+	Tag       string        `json:"tag"`
+	Iteration int           `json:"iteration"`
+	Stage     ledger.Stage  `json:"stage"`
+	Lease     string        `json:"lease"`
+	Deadline  time.Time     `json:"deadline"`
+	Holder    ledger.Holder `json:"holder"` // of the lease
+	// Rehearsal says that the pass belongs to no run.
+	Rehearsal bool            `json:"rehearsal"`
 	Contract  []byte          `json:"contract"` // contract.md
 	Digest    contract.Digest `json:"digest"`   // of it
 	Arms      []BundleArm     `json:"arms"`
@@ -51,6 +54,11 @@ type BundleArm struct {
 
 // sealed says whether the pass is one on sealed cases.
 func (b *Bundle) sealed() bool { return b.Stage != ledger.Development }
+
+// Outcome gives an outcome of the bundle's pass in which nothing was found yet.
+func (b *Bundle) Outcome() *Outcome {
+	return &Outcome{Tag: b.Tag, Iteration: b.Iteration, Stage: b.Stage, Lease: b.Lease}
+}
 
 // packer makes bundles of a run.
 type packer struct {

@@ -156,7 +156,7 @@ func (x Executor) Execute(ctx context.Context, b *Bundle) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Outcome{Tag: b.Tag, Iteration: b.Iteration, Stage: b.Stage, Lease: b.Lease}
+	out := b.Outcome()
 	if b.sealed() {
 		return out, x.launchSealed(ctx, b, sealed, out)
 	}

@@ -310,9 +310,8 @@ func Preflight(ctx context.Context, work *repo.Work, c *contract.Contract) error
 	return &DirtyError{Paths: shown}
 }
 
-// Rehearse runs the baseline's development stage with nothing sealed; secret
-// looks up what the contract's driver needs.
-func Rehearse(ctx context.Context, clone *repo.Clone, l evaluate.Launcher, p *Plan, folder string, secret func(string) string) (*evaluate.Outcome, error) {
+// Rehearsal packs the baseline's development stage, with nothing sealed.
+func (p *Plan) Rehearsal(clone *repo.Clone) (*Bundle, error) {
 	text := p.seal("", "", time.Time{})
 	sealed, err := contract.Open(text, "")
 	if err != nil {
@@ -322,6 +321,20 @@ func Rehearse(ctx context.Context, clone *repo.Clone, l evaluate.Launcher, p *Pl
 	if err != nil {
 		return nil, err
 	}
-	b.Repetitions, b.Baseline = 2, true
+	b.Repetitions, b.Baseline, b.Rehearsal = 2, true, true
+	return b, nil
+}
+
+// Rehearse runs the baseline's development stage with nothing sealed; secret
+// looks up what the contract's driver needs.
+func Rehearse(ctx context.Context, clone *repo.Clone, l evaluate.Launcher, p *Plan, folder string, secret func(string) string) (*evaluate.Outcome, error) {
+	b, err := p.Rehearsal(clone)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := contract.Open(b.Contract, b.Digest)
+	if err != nil {
+		return nil, err
+	}
 	return Executor{Launcher: l, Folder: folder, Secret: secret}.develop(ctx, b, sealed)
 }

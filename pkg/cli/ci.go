@@ -1,0 +1,415 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/forge"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/report"
+	"github.com/research-loop/research-loop/pkg/supervisor"
+	"github.com/research-loop/research-loop/pkg/vault"
+	"github.com/research-loop/research-loop/workflows"
+)
+
+// ciCommand holds what the action runs: the three steps of a pass, each in a
+// job of its own.
+func ciCommand(env *Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "ci", Short: "The steps of a pass, as the GitHub action runs them", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	admit := &cobra.Command{
+		Use: "admit", Short: "Do what is due up to the next launch, and claim that", Args: cobra.NoArgs,
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error { return env.ciAdmit(cmd) }),
+	}
+	admit.Flags().String("out", "", "folder for the bundle")
+	execute := &cobra.Command{
+		Use: "execute", Short: "Launch candidate code on a bundle", Args: cobra.NoArgs,
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error { return env.ciExecute(cmd) }),
+	}
+	execute.Flags().Int("shard", 1, "which shard this is")
+	execute.Flags().String("out", "", "folder for the outcome")
+	decide := &cobra.Command{
+		Use: "decide", Short: "Judge what came back", Args: cobra.NoArgs,
+		RunE: interruptible(func(cmd *cobra.Command, _ []string) error { return env.ciDecide(cmd) }),
+	}
+	decide.Flags().String("outcomes", "", "folder with the outcomes")
+	decide.Flags().String("outcomes-sha256", "{}", "the digests that the execute jobs gave out, as one JSON object")
+	for _, c := range []*cobra.Command{execute, decide} {
+		c.Flags().String("bundle", "", "the bundle")
+		c.Flags().String("bundle-sha256", "", "its digest, as admit gave it out")
+	}
+	cmd.AddCommand(admit, execute, decide)
+	return cmd
+}
+
+// job is a job of the workflow that judges.
+type job struct {
+	*session
+	runner *forge.Runner
+	client *forge.Client
+}
+
+// openJob reads what the runner says, hides its secrets, and opens a clone.
+func (e *Env) openJob(cmd *cobra.Command) (*job, error) {
+	j := &job{}
+	var err error
+	if j.runner, err = forge.NewRunner(e.Getenv, e.Stdout); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"GITHUB_TOKEN", judgeKeys, deployKey} {
+		if err := j.runner.Mask(e.Getenv(name)); err != nil {
+			return nil, err
+		}
+	}
+	place, err := forge.Locate("", e.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	j.client, err = forge.New(forge.Options{Place: place, Token: e.Getenv("GITHUB_TOKEN"), Login: forge.WorkflowLogin, Now: e.Now, Sleep: sleep})
+	if err != nil {
+		return nil, err
+	}
+	if err := tokenForGit(place, e.Getenv("GITHUB_TOKEN")); err != nil {
+		return nil, err
+	}
+	s := &session{env: e, remote: place.Web + "/" + place.String() + ".git", home: filepath.Join(e.Getenv("RUNNER_TEMP"), "research-loop-home")}
+	s.path = filepath.Join(s.home, "clone.git")
+	if s.clone, err = repo.OpenClone(cmd.Context(), s.path, s.remote); err != nil {
+		return nil, err
+	}
+	if err := s.clone.Fetch(cmd.Context()); err != nil {
+		s.close()
+		return nil, err
+	}
+	j.session = s
+	return j, nil
+}
+
+// tokenForGit lets git present the token to its own host and no other. It
+// stands in the environment of this process, in no argument, URL or file.
+func tokenForGit(place forge.Place, token string) error {
+	basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token))
+	return errors.Join(
+		os.Setenv("GIT_CONFIG_COUNT", "1"),
+		os.Setenv("GIT_CONFIG_KEY_0", "http."+place.Web+"/.extraheader"),
+		os.Setenv("GIT_CONFIG_VALUE_0", "AUTHORIZATION: basic "+basic),
+	)
+}
+
+// deployKey is the variable with the key that writes a protected state branch.
+const deployKey = "RESEARCH_LOOP_DEPLOY_KEY"
+
+// holder is this attempt of this run of the workflow.
+func (j *job) holder() ledger.Holder {
+	return ledger.Holder{Host: "github/" + j.client.Place.String(), PID: int(j.runner.RunID), Start: "attempt " + strconv.Itoa(j.runner.Attempt)}
+}
+
+// alive asks the forge whether an attempt of a run is still at work. Where it
+// does not say so, it is taken to be.
+func (j *job) alive(ctx context.Context) func(ledger.Holder) bool {
+	return func(h ledger.Holder) bool {
+		attempt, err := strconv.Atoi(strings.TrimPrefix(h.Start, "attempt "))
+		if err != nil {
+			return true
+		}
+		ended, err := j.client.AttemptEnded(ctx, int64(h.PID), attempt)
+		return err != nil || !ended
+	}
+}
+
+// supervise builds the supervisor of a run in this job.
+func (j *job) supervise(ctx context.Context, tag contract.Tag, level string) (*supervisor.Supervisor, error) {
+	sup := &supervisor.Supervisor{
+		Clone: j.clone, Tag: tag, Folder: j.folder(tag), Holder: j.holder(), Alive: j.alive(ctx), Now: j.env.Now,
+		Level: level, Signer: j.keys.signer, Judge: j.keys.judge, Secrets: j.keys.secrets,
+		Board: &board{client: j.client, now: j.env.Now, say: j.env.say}, Say: j.env.talker(),
+	}
+	if key := j.env.Getenv(deployKey); strings.TrimSpace(key) != "" {
+		p, err := j.deployPusher(key)
+		if err != nil {
+			return nil, err
+		}
+		sup.Pusher = p
+	}
+	return sup, nil
+}
+
+// ofRun opens a run that exists, with the keys of its contract.
+func (j *job) ofRun(cmd *cobra.Command, tag contract.Tag) (*supervisor.Supervisor, error) {
+	run, err := j.read(cmd.Context(), tag)
+	if err != nil {
+		return nil, err
+	}
+	if j.keys, err = j.env.ciKeys(run.Contract.Contract); err != nil {
+		return nil, err
+	}
+	return j.supervise(cmd.Context(), tag, run.Contract.Facts.Level)
+}
+
+// pusher pushes the state branch by the deploy key, and all else by the token.
+type pusher struct{ token, deploy *repo.Clone }
+
+// Push implements supervisor.Pusher.
+func (p pusher) Push(ctx context.Context, branch, id, expect string) error {
+	if strings.HasPrefix(branch, journal.StateBranch("")) {
+		return p.deploy.Push(ctx, branch, id, expect)
+	}
+	return p.token.Push(ctx, branch, id, expect)
+}
+
+// githubHost is the key that github.com shows for SSH, as it publishes it.
+const githubHost = "github.com ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl\n"
+
+// deployPusher writes the deploy key where ssh finds it, for this user alone.
+func (j *job) deployPusher(key string) (supervisor.Pusher, error) {
+	file, known := filepath.Join(j.home, "deploy-key"), filepath.Join(j.home, "known-hosts")
+	if err := os.WriteFile(file, []byte(strings.TrimSpace(key)+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(known, []byte(githubHost), 0o600); err != nil {
+		return nil, err
+	}
+	host := strings.TrimPrefix(strings.TrimPrefix(j.client.Place.Web, "https://"), "http://")
+	strict := "yes"
+	if host != "github.com" {
+		strict = "accept-new" // an own server publishes its key to its own people only
+	}
+	ssh := fmt.Sprintf("ssh -i '%s' -o IdentitiesOnly=yes -o UserKnownHostsFile='%s' -o StrictHostKeyChecking=%s", file, known, strict)
+	return pusher{token: j.clone, deploy: j.clone.Via(fmt.Sprintf("ssh://git@%s/%s.git", host, j.client.Place), "core.sshCommand="+ssh)}, nil
+}
+
+// ciKeys are the judge's keys from the environment.
+func (e *Env) ciKeys(c *contract.Contract) (keys, error) { return e.keys(nil, c) }
+
+// wake asks for another run of the workflow.
+func (j *job) wake(ctx context.Context, tag contract.Tag) error {
+	return j.client.Dispatch(ctx, workflows.Event, map[string]string{"tag": string(tag), "operation": "reconcile"})
+}
+
+// ciExecute launches what the bundle holds and writes the outcome.
+func (e *Env) ciExecute(cmd *cobra.Command) error {
+	runner, err := forge.NewRunner(e.Getenv, e.Stdout)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{inputsKey, driverSecrets} {
+		if err := runner.Mask(e.Getenv(name)); err != nil {
+			return err
+		}
+	}
+	b, err := bundleOf(cmd)
+	if err != nil {
+		return err
+	}
+	if want := fmt.Sprintf("attempt %d", runner.Attempt); b.Holder.PID != int(runner.RunID) || b.Holder.Start != want {
+		return &supervisor.RefusedError{
+			What: "bundle", Why: fmt.Sprintf("it was claimed by %s of run %d, and this is %s of run %d", b.Holder.Start, b.Holder.PID, want, runner.RunID),
+			Fix: "do not run jobs again: the next wake-up claims the pass anew",
+		}
+	}
+	out, err := e.executed(cmd, b)
+	if err != nil {
+		return err
+	}
+	data, err := supervisor.SealOutcome(b, out)
+	if err != nil {
+		return err
+	}
+	shard, _ := cmd.Flags().GetInt("shard")
+	file, sum, err := handOn(cmd, fmt.Sprintf("outcome-%d", shard), data)
+	if err != nil {
+		return err
+	}
+	return errors.Join(runner.Output("outcome", file), runner.Output(fmt.Sprintf("outcome-%d", shard), sum))
+}
+
+const (
+	inputsKey     = "RESEARCH_LOOP_INPUTS"
+	driverSecrets = "RESEARCH_LOOP_DRIVER_SECRETS"
+)
+
+// executed executes a bundle in a sandbox that was attacked first. Where an
+// attack succeeds nothing is launched, and the outcome says so.
+func (e *Env) executed(cmd *cobra.Command, b *supervisor.Bundle) (*supervisor.Outcome, error) {
+	s := &session{env: e}
+	box, err := s.confine()
+	if err != nil {
+		return nil, err
+	}
+	defer box.Close()
+	probed, err := supervisor.ProbeOf(box)(cmd.Context())
+	if err != nil {
+		return nil, err
+	}
+	x := supervisor.Executor{Launcher: box, Folder: filepath.Join(e.Getenv("RUNNER_TEMP"), "research-loop-pass"), Secret: secretsOf(e.Getenv(driverSecrets))}
+	if text := e.Getenv(inputsKey); strings.TrimSpace(text) != "" {
+		key, err := vault.ParseIdentity(text)
+		if err != nil {
+			return nil, &supervisor.KeyError{Why: inputsKey + ": " + err.Error()}
+		}
+		x.Key = &key
+	}
+	e.say("%s pass of attempt %d in the sandbox (%s mode)", b.Stage, b.Iteration, box.Mode())
+	out := b.Outcome()
+	if len(probed.Open) == 0 {
+		if out, err = x.Execute(cmd.Context(), b); err != nil {
+			return nil, err
+		}
+	}
+	out.Probed = &probed
+	return out, nil
+}
+
+// secretsOf reads lines NAME=value.
+func secretsOf(text string) func(string) string {
+	found := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), "="); ok {
+			found[strings.TrimSpace(name)] = value
+		}
+	}
+	return func(name string) string { return found[name] }
+}
+
+// bundleOf reads the bundle that a command was given, if it is the one that
+// admit gave out.
+func bundleOf(cmd *cobra.Command) (*supervisor.Bundle, error) {
+	name, _ := cmd.Flags().GetString("bundle")
+	want, _ := cmd.Flags().GetString("bundle-sha256")
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	if is := digestOf(data); is != want {
+		return nil, &supervisor.RefusedError{What: name, Why: fmt.Sprintf("is not the bundle that admit gave out: its SHA-256 is %s, not %.64q", is, want), Fix: "research-loop doctor compares the workflow with the one that is shipped"}
+	}
+	return supervisor.ParseBundle(data)
+}
+
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// handOn writes a file for the jobs to come and gives its path and digest.
+func handOn(cmd *cobra.Command, name string, data []byte) (file, sum string, err error) {
+	out, _ := cmd.Flags().GetString("out")
+	if out == "" {
+		return "", "", usagef("--out names no folder")
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", "", err
+	}
+	file = filepath.Join(out, name)
+	return file, digestOf(data), os.WriteFile(file, data, 0o644)
+}
+
+// ciDecide judges what the execute job brought back.
+func (e *Env) ciDecide(cmd *cobra.Command) error {
+	j, err := e.openJob(cmd)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	b, err := bundleOf(cmd)
+	if err != nil {
+		return err
+	}
+	if b.Rehearsal {
+		return j.rehearsed(cmd, b)
+	}
+	tag := contract.Tag(b.Tag)
+	sup, err := j.ofRun(cmd, tag)
+	if err != nil {
+		return err
+	}
+	out, err := j.outcome(cmd, b)
+	if err != nil {
+		// Whoever takes the pass over launches it again.
+		e.say("no outcome can be read, so nothing is decided: %v", err)
+		return j.wake(cmd.Context(), tag)
+	}
+	box, err := j.confine()
+	if err != nil {
+		return err
+	}
+	defer box.Close()
+	sup.Launcher, sup.Finish = box, true
+	sup.Adopt(b.Lease, out)
+	step, err := sup.Reconcile(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return j.conclude(cmd.Context(), sup, step)
+}
+
+// outcome reads the outcome of a bundle's pass.
+func (j *job) outcome(cmd *cobra.Command, b *supervisor.Bundle) (*supervisor.Outcome, error) {
+	folder, _ := cmd.Flags().GetString("outcomes")
+	text, _ := cmd.Flags().GetString("outcomes-sha256")
+	var sums map[string]string
+	if err := json.Unmarshal([]byte(text), &sums); err != nil {
+		return nil, fmt.Errorf("--outcomes-sha256: %w", err)
+	}
+	want := sums["outcome-1"]
+	if want == "" {
+		return nil, errors.New("the job that executed gave out no digest")
+	}
+	var found []byte
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || found != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err == nil && digestOf(data) == want {
+			found = data
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, fmt.Errorf("no file below %s has the digest that the job gave out", folder)
+	}
+	var key *vault.Identity
+	if j.keys.judge != nil {
+		key = &j.keys.judge.Identity
+	}
+	return supervisor.OpenOutcome(b, found, key)
+}
+
+// conclude wakes the next run where there is more to do, and shows where the
+// run stands.
+func (j *job) conclude(ctx context.Context, sup *supervisor.Supervisor, step journal.Step) error {
+	resting := []journal.Do{journal.Idle, journal.Done, journal.Wait}
+	if !slices.Contains(resting, step.Do) {
+		if err := j.wake(ctx, sup.Tag); err != nil {
+			return err
+		}
+	}
+	var page strings.Builder
+	if err := report.Markdown(&page, sup.Run); err != nil {
+		return err
+	}
+	report.Status(j.env.Stderr, sup.Run, step, false)
+	return j.runner.Summary(page.String())
+}
