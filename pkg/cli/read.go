@@ -50,6 +50,7 @@ func statusCommand(env *Env) *cobra.Command {
 			if err := s.mirror(tag); err != nil {
 				return err
 			}
+			env.nudgeOverdue(cmd, tag, sup.Run, step)
 			return env.showStatus(cmd, sup, step)
 		})
 }
@@ -162,6 +163,7 @@ func (e *Env) wait(cmd *cobra.Command, args []string) error {
 	timeout, _ := cmd.Flags().GetDuration("timeout")
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
+	looked := e.Now()
 	for {
 		done, err := s.verdict(cmd, tag, commit)
 		if done || err != nil {
@@ -176,6 +178,13 @@ func (e *Env) wait(cmd *cobra.Command, args []string) error {
 		}
 		if err := s.clone.Fetch(cmd.Context()); err != nil {
 			return err
+		}
+		if e.Now().Sub(looked) > overdue {
+			looked = e.Now()
+			sup := s.supervisor(tag, nil)
+			if step, err := sup.Peek(cmd.Context()); err == nil {
+				e.nudgeOverdue(cmd, tag, sup.Run, step)
+			}
 		}
 	}
 }

@@ -43,6 +43,7 @@ was interrupted.`,
 	}
 	remoteFlag(cmd)
 	keysFlag(cmd)
+	localFlag(cmd)
 	cmd.Flags().String("confirm", "", "the digest that start printed")
 	cmd.Flags().String("worktree", "", "make a clean work tree of the run branch in this new folder")
 	return cmd
@@ -55,6 +56,12 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 	}
 	if string(tag) != name {
 		e.say("tag %q is taken as %s", name, tag)
+	}
+	if client, err := e.onGitHub(cmd); client != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return e.startOnGitHub(cmd, client, tag)
 	}
 	s, err := e.open(cmd)
 	if err != nil {
@@ -239,10 +246,17 @@ func rehearseCommand(env *Env) *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return env.rehearse(cmd) },
 	}
 	remoteFlag(cmd)
+	localFlag(cmd)
 	return cmd
 }
 
 func (e *Env) rehearse(cmd *cobra.Command) error {
+	if client, err := e.onGitHub(cmd); client != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return e.rehearseOnGitHub(cmd, client)
+	}
 	s, err := e.open(cmd)
 	if err != nil {
 		return err
@@ -304,12 +318,16 @@ func reconcileCommand(env *Env) *cobra.Command {
 	}
 	remoteFlag(cmd)
 	keysFlag(cmd)
+	localFlag(cmd)
 	cmd.Flags().String("authorise", "", "let a halted run go on; the reason is recorded")
 	cmd.Flags().Duration("watch", 0, "look again after this time, until the run is closed")
 	return cmd
 }
 
 func (e *Env) reconcileRun(cmd *cobra.Command, args []string) error {
+	if done, err := e.elsewhere(cmd, args, e.reconcileOnGitHub); done || err != nil {
+		return err
+	}
 	return e.supervise(cmd, args, func(s *session, sup *supervisor.Supervisor) error {
 		if reason, _ := cmd.Flags().GetString("authorise"); reason != "" {
 			if err := sup.Authorise(cmd.Context(), reason, actor()); err != nil {
@@ -341,6 +359,9 @@ func closeCommand(env *Env) *cobra.Command {
 		Short: "End a run: finish the open attempt, sweep what was not judged",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
+			if done, err := env.elsewhere(cmd, args, env.closeOnGitHub); done || err != nil {
+				return err
+			}
 			return env.supervise(cmd, args, func(s *session, sup *supervisor.Supervisor) error {
 				reason, _ := cmd.Flags().GetString("reason")
 				interrupt, _ := cmd.Flags().GetBool("interrupt")
@@ -358,6 +379,7 @@ func closeCommand(env *Env) *cobra.Command {
 	}
 	remoteFlag(cmd)
 	keysFlag(cmd)
+	localFlag(cmd)
 	cmd.Flags().String("reason", "closed by the maintainer", "why; it is recorded")
 	cmd.Flags().Bool("interrupt", false, "end the open attempt with its running pass, undecided")
 	return cmd
