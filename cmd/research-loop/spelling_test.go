@@ -229,7 +229,18 @@ type spellingRun struct {
 func startSpelling(t *testing.T) *spellingRun {
 	p := newPerson(t, t.TempDir())
 	s := &spellingRun{person: p, t: t, program: task(t, "corrector/main.go.txt")}
-	contract := strings.ReplaceAll(task(t, "contract.yml"), "/usr/local/go", p.run("go", "env", "GOROOT"))
+	s.layOut(strings.ReplaceAll(task(t, "contract.yml"), "/usr/local/go", p.run("go", "env", "GOROOT")))
+	begin := time.Now()
+	s.start("spelling")
+	s.check(time.Since(begin), 0, ledger.Keep, "baseline", baselineRight)
+	s.run("research-loop", "hook", "install")
+	return s
+}
+
+// layOut publishes the task with a contract.
+func (s *spellingRun) layOut(contract string) {
+	t := s.t
+	t.Helper()
 	s.write(".research-loop/contract.yml", contract)
 	s.write("go.mod", task(t, "go.mod.txt"))
 	s.write("evaluation/score.sh", task(t, "evaluation/score.sh"))
@@ -246,11 +257,6 @@ func startSpelling(t *testing.T) *spellingRun {
 		s.write(fmt.Sprintf("evaluation/development/answers/%03d", i), right+"\n")
 	}
 	s.publish()
-	begin := time.Now()
-	s.start("spelling")
-	s.check(time.Since(begin), 0, ledger.Keep, "baseline", baselineRight)
-	s.run("research-loop", "hook", "install")
-	return s
 }
 
 func task(t *testing.T, name string) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/research-loop/research-loop/pkg/contract"
@@ -106,7 +107,8 @@ func (p *Plan) open(clone *repo.Clone, judge *vault.Judge, s contract.SealedSpli
 	for _, c := range split.Cases {
 		inputs = append(inputs, vault.File{ID: c.ID, Data: c.Input})
 	}
-	fact.Marks, err = judge.Marks(inputs)
+	marks, err := judge.Marks(inputs)
+	fact.Marks = slices.Compact(marks) // two cases of a split may have one input
 	return split, fact, err
 }
 
