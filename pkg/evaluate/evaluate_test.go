@@ -413,6 +413,32 @@ printf '%s' 'hunter2-canary/+value' | base64 >&2; echo house-4711 >&2; exit 1
 	}
 }
 
+// TestHarnessPrintsASecret has the frozen scorer print a planted secret in every
+// form, in its log, in what it fails with and across the end of what is shown.
+func TestHarnessPrintsASecret(t *testing.T) {
+	b := newBench(t, upper)
+	b.job.Secrets = []string{canary}
+	b.harness["evaluation/score.sh"] = "cat evaluation/forms >&2\nexit 2\n"
+	text := strings.Repeat(".", excerpt-40) + "\n"
+	for _, form := range forms() {
+		text += form + "\n"
+	}
+	b.harness["evaluation/forms"] = text + strings.Repeat("!", excerpt) + canary + strings.Repeat("?", 190)
+	o := b.failure(ledger.Crash, "extract", "scorer: exit 2")
+	all := logs(o) + fmt.Sprintf("%+v", b.only(o).Failure)
+	if !strings.Contains(all, redacted) {
+		t.Error("nothing was redacted: nothing was tried")
+	}
+	for name, form := range forms() {
+		for i := 0; i+12 <= len(form); i++ {
+			if strings.Contains(all, form[i:i+12]) {
+				t.Errorf("%s: %q is seen", name, form[i:i+12])
+				break
+			}
+		}
+	}
+}
+
 func TestStateCheck(t *testing.T) {
 	// Each disturbs what stands on the host after the n-th look at the
 	// contract: 1 is before the candidate's launch, 2 after it.

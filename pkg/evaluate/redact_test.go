@@ -128,6 +128,31 @@ func TestExcerptHidesAcrossBorders(t *testing.T) {
 	}
 }
 
+// TestExcerptHidesEveryForm does so with every form in which a program prints it.
+func TestExcerptHidesEveryForm(t *testing.T) {
+	r := NewRedactor(nil, []string{canary})
+	const total, piece = 300 << 10, 8 // a character or two of base64 may be its neighbours'
+	filler := bytes.Repeat([]byte("."), total)
+	for name, form := range forms() {
+		for _, border := range []int{0, excerpt, total - excerpt, total} {
+			for offset := -len(form); offset <= 0; offset += len(form)/3 + 1 {
+				at := border + offset
+				if at < 0 || at+len(form) > total {
+					continue
+				}
+				text := bytes.Clone(filler)
+				copy(text[at:], form)
+				got := r.excerpt(text, total)
+				for i := 0; i+piece <= len(form); i++ {
+					if bytes.Contains(got, []byte(form[i:i+piece])) {
+						t.Fatalf("%s at %d: %q is seen", name, at, form[i:i+piece])
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestExcerptHidesTheCutEnd has the sandbox stop in the middle of a secret.
 func TestExcerptHidesTheCutEnd(t *testing.T) {
 	secret := "QZXJVKWGYP+QJZKXVGWPY+XQWVZJYKGP"
