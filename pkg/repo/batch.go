@@ -30,7 +30,7 @@ type batch struct {
 
 func (b *batch) object(id string) (kind string, data []byte, err error) {
 	if b.cmd == nil {
-		if err := b.start(); err != nil {
+		if err := b.start("--batch"); err != nil {
 			return "", nil, err
 		}
 	}
@@ -68,18 +68,18 @@ func (b *batch) fail(id string, err error) error {
 // it has to say in large pieces: it answers when it has been asked for much, or
 // for everything.
 func (b *batch) start(options ...string) error {
-	cmd := b.git.command(b.ctx, append([]string{"cat-file", "--batch"}, options...)...)
+	cmd := b.git.command(b.ctx, append([]string{"cat-file"}, options...)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
 	b.in = in
-	return b.run(cmd, len(options) > 0)
+	return b.run(cmd, len(options) > 1)
 }
 
 // startFrom starts a git that is asked by what writes to r.
-func (b *batch) startFrom(r *os.File, options ...string) error {
-	cmd := b.git.command(b.ctx, append([]string{"cat-file", "--batch"}, options...)...)
+func (b *batch) startFrom(r *os.File) error {
+	cmd := b.git.command(b.ctx, "cat-file", "--batch", "--buffer")
 	cmd.Stdin = r
 	return b.run(cmd, true)
 }
@@ -110,11 +110,7 @@ func (b *batch) receive(id string) (string, []byte, error) {
 
 // next reads whatever answer comes next.
 func (b *batch) next() (id, kind string, data []byte, err error) {
-	line, err := b.out.ReadSlice('\n')
-	if err != nil {
-		return "", "", nil, err
-	}
-	id, kind, size, err := parseBatchHeader(strings.TrimSuffix(string(line), "\n"))
+	id, kind, size, err := b.header()
 	if err == nil && size > b.max {
 		err = &SizeError{ID: id, Bytes: size, Limit: b.max}
 	}
@@ -129,6 +125,15 @@ func (b *batch) next() (id, kind string, data []byte, err error) {
 		return id, "", nil, errors.New("git cat-file is out of step")
 	}
 	return id, kind, data[:size:size], nil
+}
+
+// header reads the line that says what comes.
+func (b *batch) header() (id, kind string, size int64, err error) {
+	line, err := b.out.ReadSlice('\n')
+	if err != nil {
+		return "", "", 0, err
+	}
+	return parseBatchHeader(strings.TrimSuffix(string(line), "\n"))
 }
 
 // room gives n bytes for an answer: the same ones again where answers are read

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -23,16 +24,11 @@ const maxWarm = 1_000_000
 // that take gives back, and gives take what is wrong with an object. data is
 // take's only while it runs.
 func (b *batch) apart(ids []string, take func(id, kind string, data []byte, err error) error) error {
-	own := &batch{ctx: b.ctx, git: b.git, max: b.max, why: b.why}
-	if err := own.start("--buffer"); err != nil {
+	own, err := b.ask(ids, "--batch")
+	if err != nil {
 		return err
 	}
 	defer own.stop()
-	in := own.in
-	go func() {
-		_, _ = io.WriteString(in, strings.Join(ids, "\n")+"\n") // cut off, it is missed below
-		in.Close()
-	}()
 	for _, id := range ids {
 		kind, data, err := own.receive(id)
 		var missing *MissingError
@@ -49,11 +45,50 @@ func (b *batch) apart(ids []string, take func(id, kind string, data []byte, err 
 	return nil
 }
 
-// reachable reads every commit that is reachable from the tips and not from
-// those in without. What git lists is no more than a hint: it is complete
-// where the history is, and take is told what it has to believe.
-func (b *batch) reachable(tips, without []string, take func(id, kind string, data []byte)) error {
-	list := b.git.command(b.ctx, append(append([]string{"rev-list", fmt.Sprintf("--max-count=%d", maxWarm)}, tips...), negated(without)...)...)
+// ask starts a git of its own and asks it for objects, or for what they are.
+func (b *batch) ask(ids []string, how string) (*batch, error) {
+	own := &batch{ctx: b.ctx, git: b.git, max: b.max, why: b.why}
+	if err := own.start(how, "--buffer"); err != nil {
+		return nil, err
+	}
+	in := own.in
+	go func() {
+		_, _ = io.WriteString(in, strings.Join(ids, "\n")+"\n") // cut off, it is missed by who reads
+		in.Close()
+	}()
+	return own, nil
+}
+
+// Sizes shows take what the sizes of objects are said to be, in their order:
+// nothing is read, and so nothing is proven. A missing one has the size -1.
+func (o *objects) Sizes(ids []string, take func(i int, size int64)) error {
+	if o.many == nil || len(ids) == 0 || !o.areIDs(ids) {
+		return nil
+	}
+	own, err := o.many.ask(ids, "--batch-check")
+	if err != nil {
+		return err
+	}
+	defer own.stop()
+	for i, id := range ids {
+		_, _, size, err := own.header()
+		var missing *MissingError
+		switch {
+		case errors.As(err, &missing):
+			size = -1
+		case err != nil:
+			return own.fail(id, err)
+		}
+		take(i, size)
+	}
+	return nil
+}
+
+// listed reads the commits that rev-list names. That list is no more than a
+// hint: it is complete where the history is, and take, which may end it, is told
+// what it has to believe.
+func (b *batch) listed(revisions []string, take func(id, kind string, data []byte) bool) error {
+	list := b.git.command(b.ctx, append([]string{"rev-list", fmt.Sprintf("--max-count=%d", maxWarm)}, revisions...)...)
 	own := &batch{ctx: b.ctx, git: b.git, max: b.max, why: b.why}
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -67,7 +102,7 @@ func (b *batch) reachable(tips, without []string, take func(id, kind string, dat
 		return fmt.Errorf("git rev-list: %w", err)
 	}
 	defer list.Wait() // a list that was cut off is a shorter hint
-	err = own.startFrom(r, "--buffer")
+	err = own.startFrom(r)
 	r.Close() // git alone reads it, and the list ends with git
 	if err != nil {
 		return err
@@ -82,8 +117,8 @@ func (b *batch) reachable(tips, without []string, take func(id, kind string, dat
 		case errors.As(err, &missing):
 		case err != nil:
 			return own.fail(id, err)
-		default:
-			take(id, kind, data)
+		case !take(id, kind, data):
+			return nil
 		}
 	}
 }
@@ -100,24 +135,66 @@ func negated(ids []string) []string {
 // without, so that asking for each afterwards is cheap. It changes nothing
 // else: what is missing is missed when it is asked for.
 func (o *objects) Warm(tips, without []string) error {
-	if o.many == nil {
+	if o.many == nil || !o.areIDs(tips) || !o.areIDs(without) {
 		return nil
 	}
-	for _, id := range append(append([]string{}, tips...), without...) {
-		if !isID(id, o.width) {
-			return nil
-		}
-	}
-	return o.many.reachable(tips, without, func(id, kind string, data []byte) {
-		if kind != "commit" || hashObject(kind, data, o.width) != id {
-			return
-		}
-		if c, err := parseCommit(id, data, o.width); err == nil {
+	return o.many.listed(append(slices.Clone(tips), negated(without)...), func(id, kind string, data []byte) bool {
+		if c, ok := o.taken(id, kind, data); ok {
 			o.mu.Lock()
 			o.commits[id] = c
 			o.mu.Unlock()
 		}
+		return true
 	})
+}
+
+// FirstParents shows visit the commit at tip, its first parent, and so on to a
+// commit without one, until visit says no. Errors are those of Commit.
+func (o *objects) FirstParents(tip string, visit func(Commit) bool) error {
+	at, going := tip, true
+	if o.many != nil && o.areIDs([]string{tip}) {
+		err := o.many.listed([]string{"--first-parent", tip}, func(id, kind string, data []byte) bool {
+			c, ok := o.taken(id, kind, data)
+			if !ok || id != at {
+				return false // what was listed is not the truth
+			}
+			going = visit(c)
+			at = firstParent(c)
+			return going && at != ""
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for going && at != "" {
+		c, err := o.Commit(at)
+		if err != nil {
+			return err
+		}
+		going = visit(c)
+		at = firstParent(c)
+	}
+	return nil
+}
+
+func firstParent(c Commit) string {
+	if len(c.Parents) == 0 {
+		return ""
+	}
+	return c.Parents[0]
+}
+
+// taken takes a commit apart that was read in bulk, if it is right.
+func (o *objects) taken(id, kind string, data []byte) (Commit, bool) {
+	if o.genuine(id, kind, "commit", data) != nil {
+		return Commit{}, false
+	}
+	c, err := parseCommit(id, data, o.width)
+	return c, err == nil
+}
+
+func (o *objects) areIDs(ids []string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool { return !isID(id, o.width) })
 }
 
 // Blobs shows take the contents of many blobs, in their order. It stops at the

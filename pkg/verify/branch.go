@@ -38,21 +38,23 @@ func (p *point) place(name string) string { return fmt.Sprintf("%s at %.12s", na
 // commits to check have changed since the one before.
 func (c *checker) branch() error {
 	var ids []string
-	more := [][]string{} // parents beyond the first
-	for id := c.src.State; id != ""; {
-		commit, ok, err := c.commit(lawBranch, "the state branch", id, true)
-		if err != nil {
-			return err
+	var more [][]string // parents beyond the first
+	err := c.src.firstParents(c.src.State, func(commit repo.Commit) bool {
+		var others []string
+		for _, id := range commit.Parents[min(1, len(commit.Parents)):] {
+			others = append(others, strings.Clone(id)) // and not the whole commit with it
 		}
-		if !ok {
-			c.cut = c.src.Shallow
-			break
-		}
-		id = ""
-		if len(commit.Parents) > 0 {
-			id = commit.Parents[0]
-		}
-		ids, more = append(ids, commit.ID), append(more, commit.Parents[min(1, len(commit.Parents)):])
+		ids, more = append(ids, strings.Clone(commit.ID)), append(more, others)
+		return true
+	})
+	var missing *repo.MissingError
+	switch {
+	case c.isCut(lawBranch, err):
+		c.cut = true
+	case errors.As(err, &missing):
+		c.bad(lawBranch, "the state branch", "commit %s is missing from the repository", missing.ID)
+	case err != nil:
+		return err
 	}
 	slices.Reverse(ids)
 	slices.Reverse(more)
@@ -62,7 +64,7 @@ func (c *checker) branch() error {
 		c.points = append(c.points, point{index: i, commit: ids[i], files: map[string]string{}})
 		checked = append(checked, ids[i])
 	}
-	err := c.src.diffs(checked, func(i int, changes []repo.Change) error {
+	err = c.src.diffs(checked, func(i int, changes []repo.Change) error {
 		for _, change := range changes {
 			if err := c.change(&c.points[i], change, i == 0); err != nil {
 				return err

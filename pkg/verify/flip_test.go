@@ -5,12 +5,50 @@ import (
 	"crypto/sha1"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/verify"
 )
+
+// memory is a repository that has been read: every flip asks for the same.
+type memory struct {
+	verify.Objects
+	mu      sync.Mutex
+	blobs   map[string][]byte
+	changes map[[2]string][]repo.Change
+}
+
+func (m *memory) Blob(id string) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if data, ok := m.blobs[id]; ok {
+		return data, nil
+	}
+	data, err := m.Objects.Blob(id)
+	if err == nil {
+		m.blobs[id] = data
+	}
+	return data, err
+}
+
+func (m *memory) Diff(from, to string) ([]repo.Change, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := [2]string{from, to}
+	if changes, ok := m.changes[key]; ok {
+		return changes, nil
+	}
+	changes, err := m.Objects.Diff(from, to)
+	if err == nil {
+		m.changes[key] = changes
+	}
+	return changes, err
+}
 
 // flipped shows a repository in which one file of one commit has other bytes.
 type flipped struct {
@@ -58,6 +96,7 @@ func TestEveryFlip(t *testing.T) {
 	t.Parallel()
 	w := signed().copy(t)
 	src := w.source()
+	src.Objects = &memory{Objects: src.Objects, blobs: map[string][]byte{}, changes: map[[2]string][]repo.Change{}}
 	newest, err := src.Objects.Diff("", src.State)
 	must(t, err)
 	stride := 997 // a prime: every position of a byte has its turn
@@ -97,19 +136,34 @@ func flip(t *testing.T, src verify.Source, commit string, file repo.Entry, step 
 	t.Helper()
 	data, err := src.Objects.Blob(file.ID)
 	must(t, err)
-	inner := src.Objects
-	for bit := step / 2; bit < 8*len(data); bit += step {
-		f := &flipped{Objects: inner, commit: commit, path: file.Path, was: file, data: bytes.Clone(data)}
-		f.data[bit/8] ^= 1 << (bit % 8)
-		sum := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(data)), f.data...))
-		f.id = fmt.Sprintf("%x", sum)
-		src.Objects = f
-		report, err := verify.Run(src)
-		if err != nil {
-			t.Fatalf("%s at %.12s, bit %d: %v", file.Path, commit, bit, err)
-		}
-		if _, _, broken := report.First(); !broken {
-			t.Errorf("%s at %.12s, bit %d of byte %d, %q: nothing is found", file.Path, commit, bit%8, bit/8, data[bit/8])
-		}
+	var next atomic.Int64
+	var working sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		working.Go(func() {
+			for !t.Failed() {
+				bit := step/2 + step*int(next.Add(1)-1)
+				if bit >= 8*len(data) {
+					return
+				}
+				flipBit(t, src, commit, file, data, bit)
+			}
+		})
+	}
+	working.Wait()
+}
+
+// flipBit flips one bit of a file of a commit, which must be found.
+func flipBit(t *testing.T, src verify.Source, commit string, file repo.Entry, data []byte, bit int) {
+	f := &flipped{Objects: src.Objects, commit: commit, path: file.Path, was: file, data: bytes.Clone(data)}
+	f.data[bit/8] ^= 1 << (bit % 8)
+	f.id = fmt.Sprintf("%x", sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(data)), f.data...)))
+	src.Objects = f
+	report, err := verify.Run(src)
+	if err != nil {
+		t.Errorf("%s at %.12s, bit %d of byte %d: %v", file.Path, commit, bit%8, bit/8, err)
+		return
+	}
+	if _, _, broken := report.First(); !broken {
+		t.Errorf("%s at %.12s, bit %d of byte %d, %q: nothing is found", file.Path, commit, bit%8, bit/8, data[bit/8])
 	}
 }

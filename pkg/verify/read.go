@@ -45,9 +45,28 @@ type Source struct {
 // bulk is an Objects that is faster when it is asked for many objects at once;
 // *repo.Clone and *repo.Work are.
 type bulk interface {
-	Warm(tips, without []string) error
+	FirstParents(tip string, visit func(repo.Commit) bool) error
 	Diffs(commits []string, take func(i int, changes []repo.Change) error) error
 	Blobs(ids []string, take func(i int, data []byte) error) error
+}
+
+// firstParents shows visit a commit, its first parent, and so on.
+func (src Source) firstParents(tip string, visit func(repo.Commit) bool) error {
+	if o, ok := src.Objects.(bulk); ok {
+		return o.FirstParents(tip, visit)
+	}
+	for id := tip; id != ""; {
+		c, err := src.Objects.Commit(id)
+		if err != nil {
+			return err
+		}
+		visit(c)
+		id = ""
+		if len(c.Parents) > 0 {
+			id = c.Parents[0]
+		}
+	}
+	return nil
 }
 
 // diffs shows take what differs between each commit and the one before it in

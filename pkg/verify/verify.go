@@ -199,17 +199,15 @@ func (c *checker) run() error {
 	return nil
 }
 
-// warm has the commits read that will be asked for one by one.
+// warm has the commits of the run branch read, which will be asked for one by one.
 func (c *checker) warm() error {
-	o, ok := c.src.Objects.(bulk)
-	if !ok {
+	o, ok := c.src.Objects.(interface {
+		Warm(tips, without []string) error
+	})
+	if !ok || c.src.Branch == "" {
 		return nil
 	}
-	tips := []string{c.src.State}
-	if c.src.Branch != "" {
-		tips = append(tips, c.src.Branch)
-	}
-	return o.Warm(tips, []string{c.src.Default})
+	return o.Warm([]string{c.src.Branch}, []string{c.src.Default})
 }
 
 // read walks the state branch, replays the journal and reads the logs, all at
