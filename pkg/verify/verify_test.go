@@ -2,8 +2,10 @@ package verify_test
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -280,6 +282,20 @@ func signedAttacks() []attack {
 			})
 		},
 	}, {
+		name: "a verdict note of another run", law: "signatures", says: "-2\\nverdict", reader: false,
+		do: func(w *world) {
+			w.rewrite(judge(), nil, func(events []ledger.Event) []ledger.Event {
+				last := events[len(events)-1].Data.(*ledger.Published)
+				note, err := judge().Verifier().Verdict([]byte(last.Note))
+				must(w.t, err)
+				note.Origin += "-2"
+				signed, err := judge().Verdict(note)
+				must(w.t, err)
+				last.Note = string(signed)
+				return events
+			})
+		},
+	}, {
 		name: "a verdict note that nobody signed", law: "signatures", says: "verdict note: malformed note", reader: false,
 		do: func(w *world) {
 			w.rewrite(judge(), nil, func(events []ledger.Event) []ledger.Event {
@@ -415,26 +431,21 @@ func unsignedAttacks() []attack {
 		do: func(w *world) {
 			wrong := w.git(w.origin(), "commit-tree", w.git(w.origin(), "rev-parse", journal.RunBranch(tag)+"^{tree}"), "-p", journal.RunBranch(tag), "-m", "x")
 			w.set(journal.RunBranch(tag), wrong)
-			w.rewrite(nil, nil, func(events []ledger.Event) []ledger.Event {
-				was := ""
-				for _, e := range events {
-					switch d := e.Data.(type) {
-					case *ledger.RolledBack:
-						if d.Commit != wrong && was == "" {
-							was, d.Commit = d.Commit, wrong
-						}
-					case *ledger.Committed:
-						if d.RecordedTip == was && was != "" {
-							d.RecordedTip = wrong
-						}
-					case *ledger.Finalized:
-						if d.Entry.RollbackCommit != nil && *d.Entry.RollbackCommit == was {
-							d.Entry.RollbackCommit = &wrong
-						}
-					}
-				}
-				return events
-			})
+			w.restoredBy(wrong)
+		},
+	}, {
+		name: "a restore commit that is a tree", law: "restores", says: "is a tree, not a commit",
+		do: func(w *world) { w.restoredBy(w.git(w.origin(), "rev-parse", "main^{tree}")) },
+	}, {
+		// No git serves such a branch: only a folder can hold it.
+		name: "a record that is a tree", law: "branch", says: "is a tree, not a blob",
+		do: func(w *world) {
+			state := journal.StateBranch(tag)
+			tree := w.git(w.origin(), "rev-parse", state+"^{tree}")
+			records := w.treeOf("100644 contract.md\x00", tree)
+			folder := w.treeOf("40000 "+string(tag)+"\x00", records)
+			root := w.treeOf("40000 .research-loop\x00", folder)
+			w.set(state, w.git(w.origin(), "commit-tree", root, "-p", state, "-m", "x"))
 		},
 	}, {
 		name: "another best commit", law: "decisions", says: "names",
@@ -449,6 +460,42 @@ func unsignedAttacks() []attack {
 			})
 		},
 	}}
+}
+
+// restoredBy has the first restore be another object.
+func (w *world) restoredBy(wrong string) {
+	w.rewrite(nil, nil, func(events []ledger.Event) []ledger.Event {
+		was := ""
+		for _, e := range events {
+			switch d := e.Data.(type) {
+			case *ledger.RolledBack:
+				if d.Commit != wrong && was == "" {
+					was, d.Commit = d.Commit, wrong
+				}
+			case *ledger.Committed:
+				if d.RecordedTip == was && was != "" {
+					d.RecordedTip = wrong
+				}
+			case *ledger.Finalized:
+				if d.Entry.RollbackCommit != nil && *d.Entry.RollbackCommit == was {
+					d.Entry.RollbackCommit = &wrong
+				}
+			}
+		}
+		return events
+	})
+}
+
+// treeOf writes a tree of one entry, whose object may be of any kind.
+func (w *world) treeOf(entry, id string) string {
+	w.t.Helper()
+	raw, err := hex.DecodeString(id)
+	must(w.t, err)
+	cmd := exec.Command("git", "hash-object", "-t", "tree", "-w", "--stdin", "--literally")
+	cmd.Dir, cmd.Stdin = w.origin(), strings.NewReader(entry+string(raw))
+	out, err := cmd.Output()
+	must(w.t, err)
+	return strings.TrimSpace(string(out))
 }
 
 // TestShallow verifies what a clone holds whose history was cut off: it says
