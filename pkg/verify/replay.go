@@ -131,9 +131,8 @@ func (c *checker) summarise() {
 	if c.Verifier == nil {
 		c.skip("the contract has no keys: whoever may write the state branch may change the records", lawSignatures)
 	} else {
-		notes := len(c.sample(len(c.verdicts)))
-		c.say(lawSignatures, "%d checkpoints and %d verdict notes are signed by %s%s%s", len(c.points), notes, c.Verifier.Name(),
-			also(left, "; %d older checkpoints were not checked"), also(len(c.verdicts)-notes, "; %d older notes by what they say alone"))
+		c.say(lawSignatures, "%d checkpoints and %d verdict notes are signed by %s%s%s", len(c.points), c.count.notes, c.Verifier.Name(),
+			also(left, "; %d older checkpoints were not checked"), also(len(c.verdicts)-c.count.notes, "; %d older notes by what they say alone"))
 	}
 	if c.cut {
 		c.skip(fmt.Sprintf("this clone is shallow: whether the commits before the newest %d only added is not known", c.past), lawBranch)

@@ -117,7 +117,7 @@ type checker struct {
 	kept     []string // commits that the run branch must hold
 	charged  []int    // lines, from 0, that charge a query
 	size     int      // of what a query seals
-	count    struct{ claims, candidates, decisions, restores, entries, gone, finals int }
+	count    struct{ claims, candidates, decisions, restores, entries, notes, gone, finals int }
 }
 
 // naming is a line of the journal, from 0, that names a commit.
