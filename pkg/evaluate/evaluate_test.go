@@ -129,6 +129,56 @@ func TestArmsAlike(t *testing.T) {
 	}
 }
 
+// TestArmsLookAlike has a candidate look at all that could tell it which arm it
+// is. The two arms hold the same files; what both see must be the same, but for
+// the names drawn at random and numbers that the kernel counts up for every
+// mount and file, whichever arm it belongs to.
+func TestArmsLookAlike(t *testing.T) {
+	const look = `id; hostname; pwd; umask; env | sort; cat /proc/self/cgroup; cat /proc/1/cmdline; ls /proc | grep -c '^[0-9]'; ls -l /proc/self/fd | wc -l
+awk '{ $1 = $2 = $3 = ""; print }' /proc/self/mountinfo
+stat -c '%n %a %u:%g %s %Y %h' /arm /arm/* /arm/program/*
+stat -c '%n %a %u:%g %s %h' /inputs /outputs /tmp
+ls -a / /tmp /dev /etc; grep -e Uid -e Groups -e Cpus -e Cap -e Seccomp /proc/self/status; ulimit -a; cat /proc/self/oom_score_adj
+`
+	b := newBench(t, upper+look)
+	b.arms[ledger.Incumbent] = b.arms[ledger.Candidate]
+	b.job.Repetitions = 2
+	b.launcher = realSandbox(t)
+	b.prepare()
+	for _, a := range b.job.Arms {
+		err := filepath.WalkDir(a.Dir, func(path string, _ os.DirEntry, err error) error {
+			return errors.Join(err, os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0))) // as repo materialises
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	o, err := Run(context.Background(), b.launcher, b.job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opaque := regexp.MustCompile(`/[^ ]*/[0-9a-f]{24}|inode64|size=[0-9]+k?`)
+	seen := map[string][]string{}
+	for _, l := range o.Logs {
+		if _, text, ok := strings.Cut(string(l.Data), "== stdout: "); ok && !strings.Contains(l.Name, "score") {
+			text = opaque.ReplaceAllString(text, "OPAQUE")
+			seen[text] = append(seen[text], l.Name)
+		}
+	}
+	if len(seen) != 1 {
+		for text, names := range seen {
+			t.Errorf("%s see\n%s", names, text)
+		}
+	}
+	for text := range seen {
+		for _, want := range []string{"sandbox\n/arm\n", "/arm/program/main.sh 644", "Seccomp:\t2", " OPAQUE /arm ro,"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is not seen: has the look become empty?\n%s", want, text)
+			}
+		}
+	}
+}
+
 func TestNamesAreDrawnAnew(t *testing.T) {
 	program := upper + `ls "$RESEARCH_LOOP_INPUTS"` + "\n"
 	names := func() string {

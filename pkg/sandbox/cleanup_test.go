@@ -45,7 +45,7 @@ func TestNothingLeft(t *testing.T) {
 	inModes(t, func(t *testing.T, s *Sandbox) {
 		rounds := 8
 		if long() {
-			rounds = 150
+			rounds = 350
 		}
 		for i := range rounds {
 			token := fmt.Sprintf("TOKEN=%d-%d", os.Getpid(), i)
@@ -73,6 +73,42 @@ func TestNothingLeft(t *testing.T) {
 	})
 }
 
+// TestCallsNothingLeft kills drivers and their clients at random times.
+func TestCallsNothingLeft(t *testing.T) {
+	tmp := sharedDir(t)
+	t.Setenv("TMPDIR", tmp)
+	inModes(t, func(t *testing.T, s *Sandbox) {
+		rounds := 4
+		if long() {
+			rounds = 100
+		}
+		for i := range rounds {
+			token := fmt.Sprintf("TOKEN=%d-calls-%d", os.Getpid(), i)
+			ctx, cancel := context.WithCancel(context.Background())
+			whom := []string{"kill -9 $c", "kill -9 $$", "kill -9 $c $$", "sleep 60"}[i%4]
+			spec := sh(fmt.Sprintf("for i in 1 2; do %sx </dev/null & c=$!; done; sleep 0.%03d; %s", ask, rand.IntN(150), whom))
+			spec.Env = []string{token}
+			spec.Calls = func(ctx context.Context, c Call) (Result, error) {
+				called := sh("setsid sleep 60 & while :; do echo x; sleep 0.01; done")
+				called.Env, called.Stdout = spec.Env, c.Stdout
+				return s.Run(ctx, called)
+			}
+			if i%4 == 3 {
+				time.AfterFunc(time.Duration(rand.IntN(150))*time.Millisecond, cancel)
+			}
+			_, err := s.Run(ctx, spec)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Errorf("round %d: %v", i, err)
+			}
+			left := leftovers(t, s, token)
+			if entries, err := os.ReadDir(tmp); err != nil || len(left)+len(entries) > 0 {
+				t.Errorf("round %d left %q, %v, %v", i, left, entries, err)
+			}
+			cancel()
+		}
+	})
+}
+
 // supervisorRole makes this test binary a supervisor to be killed: it launches a
 // command that would run for ever, and says when it runs.
 const supervisorRole = "SANDBOX_TEST_SUPERVISOR"
@@ -84,21 +120,29 @@ func TestSupervisorRole(t *testing.T) {
 	}
 	s, err := New(Options{Mode: Mode(mode)})
 	must(t, err)
-	spec := sh("setsid sleep 1000 & echo running; sleep 1000")
+	spec := sh("setsid sleep 1000 & " + ask + "sleep </dev/null")
 	spec.Limits.Wall = time.Hour
 	spec.Env = []string{"TOKEN=" + os.Getenv("TOKEN")}
 	spec.Stdout = os.Stderr
+	spec.Calls = func(ctx context.Context, c Call) (Result, error) {
+		called := sh("setsid sleep 1000 & echo running; sleep 1000")
+		called.Limits.Wall, called.Env, called.Stdout = time.Hour, spec.Env, c.Stdout
+		return s.Run(ctx, called)
+	}
 	_, err = s.Run(context.Background(), spec)
 	t.Fatal("the launch ended", err)
 }
 
-// TestSupervisorKilled kills supervisors and checks that the tree dies with its
-// launcher, and that the next New clears what the dead one left.
+// TestSupervisorKilled kills supervisors with a driver and its call under way,
+// and checks that both trees die with their launcher, and that the next New
+// clears what the dead one left.
 func TestSupervisorKilled(t *testing.T) {
+	tmp := sharedDir(t)
+	t.Setenv("TMPDIR", tmp)
 	inModes(t, func(t *testing.T, s *Sandbox) {
 		rounds := 2
 		if long() {
-			rounds = 30
+			rounds = 60
 		}
 		for i := range rounds {
 			token := fmt.Sprintf("killed-%d-%d", os.Getpid(), i)
@@ -116,8 +160,14 @@ func TestSupervisorKilled(t *testing.T) {
 			must(t, c.Process.Kill())
 			c.Wait()
 			waitGone(t, token)
+			if entries, err := os.ReadDir(tmp); err != nil || len(entries) != 2 {
+				t.Errorf("round %d: a folder and its lock are expected before New, there are %v, %v", i, entries, err)
+			}
 			next, err := New(Options{Mode: s.Mode()})
 			must(t, err)
+			if entries, err := os.ReadDir(tmp); err != nil || len(entries) != 0 {
+				t.Errorf("round %d: after New there are %v, %v", i, entries, err)
+			}
 			for _, d := range next.cgroups.folders() {
 				if found, _ := filepath.Glob(filepath.Join(d, name+"*")); len(found) > 0 {
 					t.Errorf("round %d: %q after New", i, found)

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/evaluate"
 	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/sandbox"
 	"github.com/research-loop/research-loop/pkg/vault"
 )
@@ -230,24 +232,28 @@ func (x Executor) job(ctx context.Context, b *Bundle, sealed *contract.Sealed, p
 	return job, clean, nil
 }
 
-// fill writes harness and arms.
+// fill writes the harness, and the arms in an order drawn by lot: inode numbers
+// and change times, which a candidate can see and nobody can set, go by it.
 func (x Executor) fill(ctx context.Context, b *Bundle, job *evaluate.Job, root string) (err error) {
 	if job.HarnessSnapshot, err = materialise(b, b.Harness, job.Harness); err != nil {
 		return fmt.Errorf("harness: %w", err)
 	}
+	var files [][]repo.Entry
 	for _, a := range b.Arms {
 		if a.Name == ledger.Incumbent && x.stands(ctx, b, job.Contract) {
 			continue
 		}
-		dir := filepath.Join(root, token())
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		job.Arms = append(job.Arms, evaluate.Arm{Name: a.Name, Commit: a.Commit, Dir: filepath.Join(root, token())})
+		files = append(files, a.Files)
+	}
+	for _, i := range rand.Perm(len(job.Arms)) {
+		arm := &job.Arms[i]
+		if err := os.Mkdir(arm.Dir, 0o755); err != nil {
 			return err
 		}
-		snapshot, err := materialise(b, a.Files, dir)
-		if err != nil {
-			return fmt.Errorf("%s %.12s: %w", a.Name, a.Commit, err)
+		if arm.Snapshot, err = materialise(b, files[i], arm.Dir); err != nil {
+			return fmt.Errorf("%s %.12s: %w", arm.Name, arm.Commit, err)
 		}
-		job.Arms = append(job.Arms, evaluate.Arm{Name: a.Name, Commit: a.Commit, Dir: dir, Snapshot: snapshot})
 	}
 	return nil
 }
