@@ -324,6 +324,7 @@ func TestWorksInside(t *testing.T) {
 			"main.c": "#include <stdio.h>\nint main(void) { puts(\"c\"); return 0; }\n",
 			"pool.py": "import multiprocessing as m\ndef f(x): return x * x\nif __name__ == '__main__':\n" +
 				"    with m.Pool(2) as p: print(sum(p.map(f, range(4))))\n    with m.Manager() as g: print(g.list([1]))\n",
+			"map.py": "import mmap\nm = mmap.mmap(-1, 4 << 30)\nfor i in range(0, 64 << 20, 4096): m[i] = 1\nn = mmap.mmap(-1, 1 << 20)\nprint(len(m) >> 20)\n",
 			"net.py": "import socket\ns = socket.create_server(('127.0.0.1', 0))\nc = socket.create_connection(s.getsockname())\nprint('loop')\n",
 		})
 		for _, c := range []struct{ needs, script, want string }{
@@ -332,20 +333,47 @@ func TestWorksInside(t *testing.T) {
 			{"perl", "perl -e 'print 6 * 7'", "42"},
 			{"/usr/bin/python3", "/usr/bin/python3 pool.py", "14\n[1]\n"},
 			{"/usr/bin/python3", "/usr/bin/python3 net.py", "loop\n"},
+			{"/usr/bin/python3", "/usr/bin/python3 map.py", "4096\n"},
+			{"/usr/bin/python3", "/usr/bin/python3 -m venv --without-pip /tmp/venv && /tmp/venv/bin/python -c 'import sys; print(sys.prefix)'", "/tmp/venv\n"},
 			{"gcc", "gcc -o /tmp/main main.c && /tmp/main", "c\n"},
 			{"node", "node -e 'console.log(1 + 1)'", "2\n"},
 			{"git", "git init -q /tmp/r && cd /tmp/r && git status --short", ""},
 		} {
-			if _, err := exec.LookPath(c.needs); err != nil {
-				t.Logf("%s is not installed", c.needs)
-				continue
-			}
-			spec := sh(c.script)
-			spec.Dir, spec.Binds = "/arm", []Bind{{arm, "/arm"}}
-			spec.Limits.Temporary = 64 << 20
-			if got := output(t, s, spec); got != c.want {
-				t.Errorf("%s: %q, want %q", c.script, got, c.want)
-			}
+			t.Run(c.script, func(t *testing.T) {
+				path, err := exec.LookPath(c.needs)
+				if err != nil || !strings.HasPrefix(path, "/usr/") && !strings.HasPrefix(path, "/bin/") {
+					t.Skipf("%s is not installed in /usr", c.needs)
+				}
+				spec := sh(c.script)
+				spec.Dir, spec.Binds = "/arm", []Bind{{arm, "/arm"}}
+				spec.Limits.Temporary = 64 << 20
+				if got := output(t, s, spec); got != c.want {
+					t.Errorf("%q, want %q", got, c.want)
+				}
+			})
+		}
+	})
+}
+
+// TestSetuid starts a program that belongs to root and takes root's rights for
+// whoever starts it.
+func TestSetuid(t *testing.T) {
+	cc, err := exec.LookPath("cc")
+	if err != nil || os.Geteuid() != 0 {
+		t.Skipf("root and a C compiler are needed to make a setuid program: uid %d, %v", os.Geteuid(), err)
+	}
+	arm := tree(t, map[string]string{"main.c": "#include <unistd.h>\n#include <stdio.h>\nint main(void) { printf(\"%d\", setuid(0) || geteuid() || seteuid(0)); return 0; }\n"})
+	program := filepath.Join(arm, "program")
+	if out, err := exec.Command(cc, "-o", program, filepath.Join(arm, "main.c")).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	must(t, os.Chmod(program, 0o755|os.ModeSetuid))
+	if out, err := ordinaryCommand(program).Output(); err != nil || string(out) != "0" {
+		t.Fatalf("the program gives no rights outside: %q, %v", out, err)
+	}
+	inModes(t, func(t *testing.T, s *Sandbox) {
+		if got := output(t, s, Spec{Argv: []string{"/arm/program"}, Binds: []Bind{{arm, "/arm"}}}); got != "1" {
+			t.Errorf("the program gives rights inside: %q", got)
 		}
 	})
 }

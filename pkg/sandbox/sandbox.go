@@ -41,6 +41,34 @@
 // descriptor: regular files with one link, opened beneath it without following
 // anything, within the caps.
 //
+// # Drivers
+//
+// A launch with Calls may ask for further launches; see [Call]. The supervisor
+// makes and owns them, so none is a child of the one that asked.
+//
+// # What candidates are made of
+//
+// Everything below /usr is there, and no more of the machine. The rest comes in
+// read-only, by Binds and Toolchains, and must be readable for everybody:
+//
+//   - A toolchain of its own folder, such as /usr/local/go (there already) or
+//     /opt/hostedtoolcache/Python/3.12.1/x64, is a Toolchain: it stands at its own
+//     path and its bin comes first on PATH. Name the one version, not the whole
+//     of /opt/hostedtoolcache.
+//   - A Python virtual environment holds absolute paths and links to the
+//     interpreter that made it. Make it outside of home folders, say in
+//     /opt/venv, and name it as a Toolchain beside that interpreter's, if that is
+//     not the one in /usr. Installing inside needs wheels that are bound too:
+//     pip install --no-index --find-links.
+//   - A warm module cache of Go is a Toolchain as well (GOMODCACHE names it,
+//     GOPROXY=off, GOFLAGS=-mod=mod); the build cache is a Scratch with a Lower,
+//     because a build writes to it.
+//   - node_modules, jars, models and other read-only data are a Bind or a
+//     Toolchain, or they lie in the tree.
+//
+// A Toolchain stands at its own path, so it cannot lie in /tmp, /var, /run or
+// another place that the sandbox makes itself; and nothing comes from /root.
+//
 // # Two modes
 //
 // Root mode has real namespaces and one user id for each concurrent launch

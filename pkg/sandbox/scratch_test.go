@@ -3,7 +3,10 @@
 package sandbox
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -261,15 +264,20 @@ func TestGoBuild(t *testing.T) {
 		t.Skip("compiles the standard library: CI=true only")
 	}
 	goroot := strings.TrimSpace(runOutside(t, "go", "env", "GOROOT"))
+	modules, sums := moduleCache(t)
 	inModes(t, func(t *testing.T, s *Sandbox) {
-		arm := tree(t, map[string]string{"go.mod": "module widget\n\ngo 1.26\n", "main.go": "package main\n\nfunc main() { println(\"built\") }\n"})
+		arm := tree(t, map[string]string{
+			"go.sum":  sums,
+			"go.mod":  "module widget\n\ngo 1.26\n\nrequire example.com/dep v1.0.0\n",
+			"main.go": "package main\n\nimport \"example.com/dep\"\n\nfunc main() { println(dep.Word) }\n",
+		})
 		cache := sharedDir(t)
 		build := func(lower, collect string) (Result, string) {
 			out := sharedDir(t)
 			spec := Spec{
 				Argv: []string{"sh", "-c", "go build -o build/widget . && build/widget"}, Dir: "/arm", Toolchains: []string{goroot},
-				Env:     []string{"GOCACHE=/cache", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local"},
-				Binds:   []Bind{{arm, "/arm"}},
+				Env:     []string{"GOCACHE=/cache", "GOTOOLCHAIN=local", "GOMODCACHE=/modules", "GOPROXY=off", "GONOSUMDB=*"},
+				Binds:   []Bind{{arm, "/arm"}, {modules, "/modules"}}, // a Toolchain cannot lie in /tmp
 				Scratch: []Scratch{{Target: "/arm/build", Bytes: 64 << 20, Collect: out}, {Target: "/cache", Lower: lower, Bytes: 512 << 20, Collect: collect}},
 				Limits:  Limits{Wall: 5 * time.Minute, Output: 1 << 20, Temporary: 512 << 20, Pids: 256},
 			}
@@ -289,6 +297,36 @@ func TestGoBuild(t *testing.T) {
 			t.Errorf("the collected binary says %q", got)
 		}
 	})
+}
+
+// moduleCache is a warm module cache with one module, made without a network,
+// and the lines of go.sum for it.
+func moduleCache(t *testing.T) (dir, sums string) {
+	t.Helper()
+	var archive bytes.Buffer
+	z := zip.NewWriter(&archive)
+	for name, text := range map[string]string{"go.mod": "module example.com/dep\n", "dep.go": "package dep\n\nconst Word = \"built\"\n"} {
+		w, err := z.Create("example.com/dep@v1.0.0/" + name)
+		must(t, err)
+		_, err = w.Write([]byte(text))
+		must(t, err)
+	}
+	must(t, z.Close())
+	proxy := tree(t, map[string]string{
+		"example.com/dep/@v/list": "v1.0.0\n", "example.com/dep/@v/v1.0.0.info": `{"Version":"v1.0.0"}`,
+		"example.com/dep/@v/v1.0.0.mod": "module example.com/dep\n", "example.com/dep/@v/v1.0.0.zip": archive.String(),
+	})
+	dir = sharedDir(t)
+	c := exec.Command("go", "mod", "download", "-json", "-modcacherw", "example.com/dep@v1.0.0")
+	c.Dir, c.Env = tree(t, map[string]string{"go.mod": "module x\n"}), append(os.Environ(), "GOMODCACHE="+dir, "GOPROXY=file://"+proxy, "GONOSUMDB=*", "GOFLAGS=-mod=mod")
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var got struct{ Sum, GoModSum string }
+	must(t, json.Unmarshal(out, &got))
+	const module = "example.com/dep v1.0.0"
+	return dir, fmt.Sprintf("%s %s\n%s/go.mod %s\n", module, got.Sum, module, got.GoModSum)
 }
 
 func runOutside(t *testing.T, name string, args ...string) string {
