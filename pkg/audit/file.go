@@ -29,6 +29,7 @@ type file struct {
 	plainLine  map[lineID]int
 	perLine    map[int32]map[int32]int
 	names      map[int32][]int32
+	foreign    map[int32]float64 // bits of a line's rare words that are no case's
 	rows       map[rowKey]bool
 	runs       []run
 	guards     []guard

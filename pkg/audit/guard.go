@@ -105,7 +105,7 @@ func (f *file) nested(line int, compares map[int]bool) map[int32]int {
 
 // guardLine weighs one line against the cases that its atoms point at.
 func (f *file) guardLine(line int, op bool, here map[int32]int, best map[*caseText]guard) {
-	beside := f.beside(line)
+	beside, rare := f.beside(line), f.rare(line, here)
 	touched := map[*caseText]guard{}
 	for id := range here {
 		keyed, holders := f.a.cases.keyed[id], f.a.cases.holders[id]
@@ -125,6 +125,9 @@ func (f *file) guardLine(line int, op bool, here map[int32]int, best map[*caseTe
 		g.c, g.file, g.line = c, f, line
 		f.weighFragment(&g, op, here)
 		g.answered = answered(c, beside)
+		if share := f.share(g, here, rare); op && share < 0.5 {
+			g.fragment, g.number, g.exotic, g.answered = g.fragment*share, g.number*share, false, false
+		}
 		merge(best, g)
 	}
 }
@@ -214,6 +217,46 @@ func (f *file) weighFragment(g *guard, op bool, here map[int32]int) {
 		}
 		g.exotic = g.exotic || row && !a.num && f.a.info.unlisted(a.text)
 	}
+}
+
+// rare sums the bits of the rare words of a line that are news.
+func (f *file) rare(line int, here map[int32]int) float64 {
+	sum := f.foreign[int32(line)]
+	for id := range here {
+		sum += f.rareBits(id)
+	}
+	return sum
+}
+
+// rareBits are the bits of a case's atom that is rare and news, else 0.
+func (f *file) rareBits(id int32) float64 {
+	a := f.a.cases.atoms[id]
+	if b := f.a.info.atom(a); b >= rareBits && !f.a.novel.known(a.text) {
+		return b
+	}
+	return 0
+}
+
+// share is what part of the rare words of a comparison is this case's. One that
+// asks for many words, some of which are a case's, asks for a kind of input.
+func (f *file) share(g guard, here map[int32]int, rare float64) float64 {
+	own, seen := 0.0, map[int32]bool{}
+	for _, id := range g.c.in.ids {
+		if here[id] > 0 && !seen[id] {
+			seen[id] = true
+			own += f.rareBits(id)
+		}
+	}
+	for _, id := range g.c.out.ids { // the answer says nothing of either
+		if here[id] > 0 && !seen[id] {
+			seen[id] = true
+			rare -= f.rareBits(id)
+		}
+	}
+	if own == 0 || rare <= own {
+		return 1
+	}
+	return own / rare
 }
 
 // vocabulary says that a single word of a case stands in a long list of added

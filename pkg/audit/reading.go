@@ -77,7 +77,7 @@ func (f *file) read() {
 	if f.streams != nil || f.added == 0 {
 		return
 	}
-	f.streams = []stream{}
+	f.streams, f.foreign = []stream{}, map[int32]float64{}
 	code, comments := f.codePieces(), f.commentPieces()
 	f.readKind(stringKind, code)
 	f.readKind(commentKind, comments)
@@ -107,6 +107,8 @@ func (f *file) indexNames() {
 		for _, x := range atoms(t.text) {
 			if id := f.a.cases.id(x.text); id >= 0 {
 				f.names[int32(t.line)] = append(f.names[int32(t.line)], id)
+			} else if f.family.words {
+				f.addForeign(x, int32(t.line))
 			}
 		}
 	}
@@ -217,7 +219,11 @@ func (f *file) addStream(k kind, h how, list []piece) {
 		}
 		first := true
 		for _, x := range atoms(p.text) {
-			s.atoms = append(s.atoms, placed{f.a.cases.id(x.text), int32(p.line), gap, first})
+			id := f.a.cases.id(x.text)
+			if id < 0 && k == stringKind && h == plain {
+				f.addForeign(x, int32(p.line))
+			}
+			s.atoms = append(s.atoms, placed{id, int32(p.line), gap, first})
 			gap, first = false, false
 		}
 	}
@@ -225,6 +231,13 @@ func (f *file) addStream(k kind, h how, list []piece) {
 	f.texts = append(f.texts, literalStream{k, h, list})
 	if k == stringKind && h != summed {
 		f.literals = append(f.literals, literalStream{k, h, list})
+	}
+}
+
+// addForeign notes a rare word that is in no case.
+func (f *file) addForeign(x atom, line int32) {
+	if b := f.a.info.atom(x); b >= rareBits && !f.a.novel.known(x.text) {
+		f.foreign[line] += b
 	}
 }
 

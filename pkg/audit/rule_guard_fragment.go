@@ -5,7 +5,8 @@ import "fmt"
 // Rare words of an input in a comparison recognise it as well as the whole.
 const (
 	fragmentBits   = 24
-	fragmentAnswer = 13 // with the answer beside, and for review
+	fragmentAnswer = 13 // with the answer beside
+	fragmentReview = 15 // more than one common word
 	fragmentExotic = 20 // neighbours, and a word of no list among them
 	fragmentNumber = 9
 	fragmentCases  = 3
@@ -31,6 +32,8 @@ var ruleFragment = rule{
 				continue
 			case g.fragment >= fragmentBits+more || g.answered || g.exotic && g.fragment >= fragmentExotic+more:
 				severity = Invalid
+			case g.fragment < fragmentReview+more:
+				continue
 			}
 			finding := f.at(g.line, severity, fmt.Sprintf("the comparison asks for words that only case %s has (%.0f bits)", g.c.id, g.fragment))
 			finding.Case = g.c.id

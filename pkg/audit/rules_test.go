@@ -17,7 +17,7 @@ func TestRules(t *testing.T) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.IsDir() && e.Name() != "fuzz" && e.Name() != "golden" {
+		if e.IsDir() && e.Name() != "fuzz" && e.Name() != "golden" && e.Name() != "fresh" {
 			names = append(names, e.Name())
 		}
 	}
@@ -55,20 +55,30 @@ func readExample(t *testing.T, class, name string) Input {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := example{store: memory{}, base: map[string]Entry{}, cand: map[string]Entry{}}
-	x.in.Gate, x.scope = true, prefixes{[]string{"src/"}, []string{"eval/"}}
-	x.commit = Commit{ID: "candidate", Parents: []string{"recorded"}, Message: "Improve it"}
+	x := newExample()
+	eachSection(string(data), func(head, body string) { x.section(t, head, body) })
+	return x.input()
+}
+
+// eachSection cuts a text at its lines "-- head --".
+func eachSection(text string, do func(head, body string)) {
 	head, body := "", ""
-	for line := range strings.Lines(string(data)) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --\n") {
-			x.section(t, head, body)
+			do(head, body)
 			head, body = line[3:len(line)-4], ""
 			continue
 		}
 		body += line
 	}
-	x.section(t, head, body)
-	return x.input()
+	do(head, body)
+}
+
+func newExample() *example {
+	x := &example{store: memory{}, base: map[string]Entry{}, cand: map[string]Entry{}}
+	x.in.Gate, x.scope = true, prefixes{[]string{"src/", "prompts/"}, []string{"eval/"}}
+	x.commit = Commit{ID: "candidate", Parents: []string{"recorded"}, Message: "Improve it"}
+	return x
 }
 
 type example struct {
