@@ -106,6 +106,12 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:   "testdata",
 		Setup: setUp,
+		Condition: func(cond string) (bool, error) {
+			if cond != "reftable" {
+				return false, fmt.Errorf("no condition %q", cond)
+			}
+			return exec.Command("git", "init", "--quiet", "--ref-format=reftable", t.TempDir()).Run() == nil, nil
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"records": records, "bytes": writeBytes,
 		},
