@@ -12,17 +12,18 @@ type folded struct {
 }
 
 // foldConstants finds the maximal expressions over numbers, such as
-// (1 << 12) + 321, that have at least one operator.
-func foldConstants(tokens []token) []folded {
+// (1 << 12) + 321, that have at least one operator. real says that division of
+// whole numbers may give a fraction.
+func foldConstants(tokens []token, real bool) []folded {
 	var list []folded
 	for i := 0; i < len(tokens); i++ {
 		if tokens[i].kind != numberKind && tokens[i].text != "(" {
 			continue
 		}
-		p := &adder{tokens: tokens[i:min(len(tokens), i+maxSpan)]}
+		p := &adder{tokens: tokens[i:min(len(tokens), i+maxSpan)], real: real}
 		v, ok := p.binary(0)
 		if ok && p.operators > 0 && v.Sign() >= 0 {
-			list = append(list, folded{i, i + p.i, v.String()})
+			list = append(list, folded{i, i + p.i, written(v)})
 			i += p.i - 1
 		}
 	}
@@ -34,6 +35,16 @@ type adder struct {
 	tokens           []token
 	i                int
 	depth, operators int
+	real             bool
+}
+
+// written is the atom of a value.
+func written(v *big.Rat) string {
+	if v.IsInt() {
+		return v.Num().String()
+	}
+	f, _ := v.Float64()
+	return canonical(f)
 }
 
 // levels are the binary operators, loosest first.
@@ -42,7 +53,7 @@ var levels = [][]string{{"|"}, {"^"}, {"&"}, {"<<", ">>"}, {"+", "-"}, {"*", "/"
 // bound keeps values at what code can hold.
 const boundBits = 80
 
-func (p *adder) binary(level int) (*big.Int, bool) {
+func (p *adder) binary(level int) (*big.Rat, bool) {
 	if level == len(levels) {
 		return p.operand()
 	}
@@ -55,7 +66,7 @@ func (p *adder) binary(level int) (*big.Int, bool) {
 		mark, operators := p.i, p.operators
 		p.i += n
 		y, good := p.binary(level + 1)
-		z, defined := apply(op, x, y)
+		z, defined := p.apply(op, x, y)
 		if !good || !defined {
 			p.i, p.operators = mark, operators
 			break
@@ -84,7 +95,7 @@ func (p *adder) operator(level int) (string, int) {
 }
 
 // operand reads a number or an expression in brackets.
-func (p *adder) operand() (*big.Int, bool) {
+func (p *adder) operand() (*big.Rat, bool) {
 	if p.i >= len(p.tokens) || p.depth > 16 {
 		return nil, false
 	}
@@ -107,21 +118,54 @@ func (p *adder) operand() (*big.Int, bool) {
 	if !ok {
 		return nil, false
 	}
-	x, ok := new(big.Int).SetString(text, 10)
-	if ok {
+	x, ok := new(big.Rat).SetString(text)
+	if ok = ok && small(x); ok {
 		p.i++
 	}
 	return x, ok
 }
 
+// small says that code holds a value.
+func small(v *big.Rat) bool {
+	return v.Num().BitLen() <= boundBits && v.Denom().BitLen() <= boundBits
+}
+
 // apply computes one operator; ok is false where the value is not defined or
 // larger than code holds.
-func apply(op string, x, y *big.Int) (*big.Int, bool) {
+func (p *adder) apply(op string, x, y *big.Rat) (*big.Rat, bool) {
 	if y == nil {
 		return nil, false
 	}
+	z := new(big.Rat)
+	whole := x.IsInt() && y.IsInt()
+	switch {
+	case op == "+":
+		z.Add(x, y)
+	case op == "-":
+		z.Sub(x, y)
+	case op == "*":
+		z.Mul(x, y)
+	case op == "/" && (p.real || !whole):
+		if y.Sign() == 0 {
+			return nil, false
+		}
+		z.Quo(x, y)
+	case whole:
+		n, ok := applyWhole(op, x.Num(), y.Num())
+		if !ok {
+			return nil, false
+		}
+		z.SetInt(n)
+	default:
+		return nil, false
+	}
+	return z, small(z)
+}
+
+// applyWhole computes what is defined on whole numbers alone.
+func applyWhole(op string, x, y *big.Int) (*big.Int, bool) {
 	z := new(big.Int)
-	small := y.IsInt64() && y.Int64() >= 0 && y.Int64() <= boundBits
+	few := y.IsInt64() && y.Int64() >= 0 && y.Int64() <= boundBits
 	switch op {
 	case "|":
 		z.Or(x, y)
@@ -129,12 +173,6 @@ func apply(op string, x, y *big.Int) (*big.Int, bool) {
 		z.Xor(x, y)
 	case "&":
 		z.And(x, y)
-	case "+":
-		z.Add(x, y)
-	case "-":
-		z.Sub(x, y)
-	case "*":
-		z.Mul(x, y)
 	case "/", "%":
 		if y.Sign() == 0 {
 			return nil, false
@@ -143,7 +181,7 @@ func apply(op string, x, y *big.Int) (*big.Int, bool) {
 			z.Rem(x, y)
 		}
 	case "<<", ">>", "**":
-		if !small {
+		if !few {
 			return nil, false
 		}
 		switch op {
@@ -155,5 +193,5 @@ func apply(op string, x, y *big.Int) (*big.Int, bool) {
 			z.Exp(x, y, nil)
 		}
 	}
-	return z, z.BitLen() <= boundBits
+	return z, true
 }

@@ -16,6 +16,7 @@ type family struct {
 	code    bool     // there are tokens at all
 	data    bool     // nothing is compared, only stored
 	docs    bool     // a string behind a colon is documentation
+	real    bool     // 7/2 is 3.5
 }
 
 var (
@@ -25,13 +26,13 @@ var (
 	tripleBoth = []string{`"""`, `'''`}
 
 	proseFamily = family{prose: true}
-	pyFamily    = family{line: hash, quotes: `"'`, triple: tripleBoth, docs: true, code: true}
-	hashFamily  = family{line: hash, quotes: "\"'`", triple: tripleBoth, code: true}
+	pyFamily    = family{line: hash, quotes: `"'`, triple: tripleBoth, docs: true, code: true, real: true}
+	hashFamily  = family{line: hash, quotes: "\"'`", triple: tripleBoth, code: true, real: true}
 	shellFamily = family{line: hash, quotes: "\"'`", words: true, code: true}
-	awkFamily   = family{line: hash, quotes: "\"'`", regex: true, code: true}
+	awkFamily   = family{line: hash, quotes: "\"'`", regex: true, code: true, real: true}
 	sedFamily   = family{line: hash, prose: true}
 	goFamily    = family{line: slashes, block: cBlock, quotes: "\"'`", code: true}
-	jsFamily    = family{line: slashes, block: cBlock, quotes: "\"'`", regex: true, code: true}
+	jsFamily    = family{line: slashes, block: cBlock, quotes: "\"'`", regex: true, code: true, real: true}
 	rustFamily  = family{line: slashes, block: cBlock, quotes: `"`, rawHash: true, code: true}
 	cFamily     = family{line: slashes, block: cBlock, quotes: `"'`, triple: []string{`"""`}, rawHash: true, code: true}
 	phpFamily   = family{line: []string{"//", "#"}, block: cBlock, quotes: "\"'`", code: true}

@@ -58,7 +58,7 @@ func newFile(a *audit, c change, before, after string) *file {
 	}
 	if f.family.code {
 		f.tokens = scan(f.family, after, f.isAddedLine)
-		f.spans = foldConstants(f.tokens)
+		f.spans = foldConstants(f.tokens, f.family.real)
 	}
 	f.source, f.starts = after, lineStarts(after)
 	f.readCode()

@@ -65,7 +65,7 @@ func FuzzFold(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		tokens := scan(goFamily, text, func(int) bool { return true })
 		last := 0
-		for _, s := range foldConstants(tokens) {
+		for _, s := range foldConstants(tokens, true) {
 			if s.from < last || s.to <= s.from+1 || s.to > len(tokens) {
 				t.Fatalf("span %+v of %d tokens", s, len(tokens))
 			}

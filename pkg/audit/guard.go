@@ -26,8 +26,9 @@ var comparison = expr(`[=!]=|<>|\bcase\b|\bwhen\b|\b(?:not\s+)?in\s*[\[\(\{]|["'
 // arm is a pattern of a shell's case, and test a comparison in brackets.
 var arm = expr(`^\s*\(?[^\s()]+(?:\s*\|\s*[^\s()|]+)*\)(?:\s|$)|(?:^|\s)(?:\[\[?|test)\s.*\s=\s`)
 
-// match is a pattern with what is done where it matches, as in awk.
-var match = expr(`^\s*!?/[^/\s][^/]*/\s*(?:[{&|,]|$)`)
+// match is a pattern with what is done where it matches, as in awk, or what is
+// matched with one.
+var match = expr(`^\s*!?/[^/\s][^/]*/\s*(?:[{&|,]|$)|[\w\])]\s*!?~\s`)
 
 // entry is a key with its value: of a table, a map, a row of tuples.
 var entry = expr(`^\s*[\(\[]?["'\x60\(\[\d][^=]*:\s|["'\x60\)\]\d]\s*:\s*["'\x60\(\[\d-]|=>|["'\x60\)\]\d]\s*\]\s*=[^=]|["'\x60\)\]]\s*,\s*["'\x60\(\[\{\d-]|->`)

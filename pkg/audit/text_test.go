@@ -116,14 +116,19 @@ func TestFoldConstants(t *testing.T) {
 	for in, want := range map[string]string{
 		"n == (1 << 12) + 321": "4417", "918_000L + 273L": "918273", "2**10 - 1": "1023", "3 * (4 + 5)": "27", "7 & 3 | 8": "11",
 		"1 + x": "", "5": "", "(5)": "", "1 / 0": "", "9 ** 999 ** 999": "", "1 - 2": "", "f(1, 2)": "", "1 << 2 << 3": "32", "((1 + 2": "3",
+		"7 / 2": "3", "0.5 * 120700.8": "60350.4", "1.5 << 2": "",
 	} {
 		var got []string
-		for _, s := range foldConstants(scan(cFamily, in, func(int) bool { return true })) {
+		for _, s := range foldConstants(scan(cFamily, in, func(int) bool { return true }), false) {
 			got = append(got, s.value)
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q folds to %q, not %q", in, got, want)
 		}
+	}
+	got := foldConstants(scan(pyFamily, "x = 301752 / 5", func(int) bool { return true }), true)
+	if len(got) != 1 || got[0].value != "60350.4" {
+		t.Errorf("a fraction folds to %v", got)
 	}
 }
 
