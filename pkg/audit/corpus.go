@@ -84,7 +84,7 @@ func EvaluateCorpus(items []CorpusItem) []CorpusResult {
 	for _, item := range items {
 		report := Check(item.Input)
 		results = append(results, CorpusResult{
-			ID: item.ID, Expected: item.Expected, Verdict: report.Verdict(), Classes: slices.Concat([]string{}, report.Classes()),
+			ID: item.ID, Expected: item.Expected, Verdict: report.Verdict(), Classes: append([]string{}, report.Classes()...),
 			positive: item.Positive, sequence: strings.Contains(item.ID, "/"),
 		})
 	}

@@ -53,6 +53,9 @@ func TestCorpus(t *testing.T) {
 	items := readCorpus(t)
 	results := EvaluateCorpus(items)
 	for i, r := range results {
+		if r.Classes == nil {
+			t.Errorf("%s: the classes are null, not an empty list", r.ID)
+		}
 		if r.Verdict != r.Expected {
 			t.Logf("%s: %s, not %s: %s", r.ID, r.Verdict, r.Expected, strings.Join(r.Classes, " "))
 			for _, f := range Check(items[i].Input).Findings {

@@ -24,18 +24,18 @@ const SpecScenario = "spec-scenario"
 
 // Finding is one thing that the audit holds against a candidate.
 type Finding struct {
-	Class    string // which rule, such as "leak.verbatim"; see Explain
-	Severity Severity
-	Path     string // raw bytes as in the tree; "" for a commit as such
-	Line     int    // from 1; 0 where the whole file, tree or commit is meant
-	Message  string
-	Fix      string
-	Case     string // id of the case concerned, or ""
+	Class    string   `json:"class"` // which rule, such as "leak.verbatim"; see Explain
+	Severity Severity `json:"severity"`
+	Path     string   `json:"path"` // raw bytes as in the tree; "" for a commit as such
+	Line     int      `json:"line"` // from 1; 0 where the whole file, tree or commit is meant
+	Message  string   `json:"message"`
+	Fix      string   `json:"fix"`
+	Case     string   `json:"case"` // id of the case concerned, or ""
 	// Commit is "" for a finding in the candidate's own tree. Otherwise it
 	// names the commit whose shape, message or intermediate tree is at fault:
 	// such a finding says nothing about the tree and is never replayed.
-	Commit    string
-	Inherited bool // the incumbent has the same finding
+	Commit    string `json:"commit"`
+	Inherited bool   `json:"inherited"` // the incumbent has the same finding
 }
 
 // String gives the finding as path:line: message [class] with everything
