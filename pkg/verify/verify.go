@@ -187,10 +187,10 @@ func (c *checker) run() error {
 			lawLeases, lawLimits, lawGate, lawCandidates, lawDecisions, lawRestores, lawLogs)
 		return nil
 	}
-	c.open()
 	if err := c.grow(); err != nil {
 		return err
 	}
+	c.open()
 	c.summarise()
 	if err := c.tip(); err != nil {
 		return err
