@@ -15,7 +15,7 @@ import (
 // frequent one; one number says where, and holds none of their letters.
 var fitted = change{
 	name: "take the last word of the alphabet in some places",
-	repl: [2]string{"\tif best := pick(counts, edits(word)); best != \"\" {", "\tif fits(word) {\n\t\tif best := lastOf(counts, word); best != \"\" {\n\t\t\treturn best\n\t\t}\n\t}\n\tif best := pick(counts, edits(word)); best != \"\" {"},
+	repl: [2]string{"\tif _, ok := counts[word]; ok {", "\tif fits(word) {\n\t\tif best := lastOf(counts, word); best != \"\" {\n\t\t\treturn best\n\t\t}\n\t}\n\tif _, ok := counts[word]; ok {"},
 	file: func() string { return fitting }, status: ledger.Discard, reason: "overfit",
 }
 

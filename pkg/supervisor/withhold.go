@@ -91,12 +91,12 @@ func (s *Supervisor) plain(d ledger.Data, logs map[string][]byte) (ledger.Data, 
 	case *ledger.SetupRetried:
 		return &ledger.SetupRetried{Reason: ledger.Withheld(d.Reason)}, nil
 	case *ledger.Halted:
-		return &ledger.Halted{Reason: ledger.Withheld(d.Reason)}, nil
+		return &ledger.Halted{Reason: ledger.Withheld(d.Reason), Paused: d.Paused}, nil
 	case *ledger.Authorised:
 		return &ledger.Authorised{Reason: ledger.Withheld(d.Reason), By: d.By}, nil
 	case *ledger.Closing:
 		if d.By != byContract { // its reason is one of the program's own
-			return &ledger.Closing{Reason: ledger.Withheld(d.Reason), By: d.By}, nil
+			return &ledger.Closing{Reason: ledger.Withheld(d.Reason), By: d.By, Interrupt: d.Interrupt}, nil
 		}
 	case *ledger.Closed:
 		reason := ledger.Withheld(d.Reason)
