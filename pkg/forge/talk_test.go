@@ -14,8 +14,7 @@ import (
 // withPull makes a run branch one commit ahead of main and a pull request for it.
 func withPull(t *testing.T, w *world) forge.Pull {
 	t.Helper()
-	w.commit("solver", "1")
-	w.run("", "-C", w.clone, "push", "--quiet", "origin", "HEAD:refs/heads/research-loop/speedup")
+	w.fork("research-loop/speedup", true)
 	w.User("ada", "write")
 	author := w.client(w.Token(forgetest.Token{Kind: forgetest.Classic, Login: "ada", ClassicScopes: []string{"repo"}}), "")
 	p, err := author.DraftPull(context.Background(), "main", "research-loop/speedup", "speedup", "the run")
@@ -76,10 +75,7 @@ func TestDraftPull(t *testing.T) {
 	} {
 		w := newWorld(t, test.config)
 		w.Actions(map[string]any{"can_approve_pull_request_reviews": test.setting})
-		if test.ahead {
-			w.commit("solver", "1")
-		}
-		w.run("", "-C", w.clone, "push", "--quiet", "origin", "HEAD:refs/heads/research-loop/speedup")
+		w.fork("research-loop/speedup", test.ahead)
 		w.Fail(forgetest.Fault{Method: "POST", Path: "^pulls", Status: 502, After: true})
 		for range 2 {
 			p, err := w.supervisor().DraftPull(context.Background(), "main", "research-loop/speedup", "speedup", "the run")

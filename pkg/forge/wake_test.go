@@ -30,9 +30,7 @@ jobs: {admit: {runs-on: ubuntu-24.04, steps: [{run: 'true'}]}}
 // newLoop is a world whose default branch holds both workflows.
 func newLoop(t *testing.T) *world {
 	w := newWorld(t, forgetest.Config{})
-	w.commit(".github/workflows/research-loop-signal.yml", signal)
-	w.commit(".github/workflows/research-loop.yml", loop)
-	w.run("", "-C", w.clone, "push", "--quiet", "origin", "main")
+	w.Commit("main", map[string]string{".github/workflows/research-loop-signal.yml": signal, ".github/workflows/research-loop.yml": loop})
 	return w
 }
 

@@ -28,10 +28,7 @@ func newWorld(t *testing.T, c forgetest.Config) *world {
 	w := &world{t: t, clone: filepath.Join(t.TempDir(), "clone"), now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
 	c.Now = func() time.Time { return w.now }
 	w.Server = forgetest.New(t, c)
-	w.run("", "clone", "--quiet", w.Dir(), w.clone)
-	w.run("", "-C", w.clone, "checkout", "--quiet", "-B", "main")
-	w.commit("README", "widget\n")
-	w.run("", "-C", w.clone, "push", "--quiet", "origin", "main")
+	w.Commit("main", map[string]string{"README": "widget\n"})
 	return w
 }
 
@@ -59,6 +56,9 @@ func (w *world) try(token string, args ...string) (string, error) {
 // commit writes a file and commits it.
 func (w *world) commit(file, text string) string {
 	w.t.Helper()
+	if _, err := os.Stat(w.clone); err != nil {
+		w.run("", "clone", "--quiet", w.Dir(), w.clone)
+	}
 	path := filepath.Join(w.clone, file)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		w.t.Fatal(err)
@@ -69,6 +69,15 @@ func (w *world) commit(file, text string) string {
 	w.run("", "-C", w.clone, "add", "-A")
 	w.run("", "-C", w.clone, "commit", "--quiet", "-m", "change "+file)
 	return w.run("", "-C", w.clone, "rev-parse", "HEAD")
+}
+
+// fork makes a branch at main, or one commit ahead of it.
+func (w *world) fork(branch string, ahead bool) {
+	w.t.Helper()
+	w.run("", "-C", w.Dir(), "update-ref", "refs/heads/"+branch, w.Branch("main"))
+	if ahead {
+		w.Commit(branch, map[string]string{"solver": "1"})
+	}
 }
 
 // push pushes HEAD to a branch with a token.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,34 +41,6 @@ func (w *ward) client(token string) *forge.Client {
 		w.t.Fatal(err)
 	}
 	return c
-}
-
-// files commits files to a branch, past every rule.
-func (w *ward) files(branch string, files map[string]string) {
-	w.t.Helper()
-	dir := w.t.TempDir()
-	git := func(args ...string) {
-		w.t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull,
-			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			w.t.Fatalf("git %s: %v: %s", args, err, out)
-		}
-	}
-	git("init", "--quiet")
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			w.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	git("add", "-A")
-	git("commit", "--quiet", "--allow-empty", "-m", "files")
-	git("push", "--quiet", "--force", w.Dir(), "HEAD:refs/heads/"+branch)
 }
 
 const loopFile = ".github/workflows/research-loop.yml"
@@ -129,7 +100,7 @@ func TestDoctorFixes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWard(t, forgetest.Config{})
-			w.files("main", map[string]string{loopFile: shipped})
+			w.Commit("main", map[string]string{loopFile: shipped})
 			w.Actions(map[string]any{"enabled": true, "default_workflow_permissions": "write", "can_approve_pull_request_reviews": true})
 			if test.secrets {
 				w.secrets(test.deployKey)
@@ -195,11 +166,11 @@ func TestDoctorRows(t *testing.T) {
 		{"disabled", func(w *ward) { w.Actions(map[string]any{"enabled": false}) }, "actions", setup.Broken, "disabled", setup.LevelProtected},
 		{"approvals", func(w *ward) { w.Actions(map[string]any{"can_approve_pull_request_reviews": true}) }, "approvals by workflows", setup.Warning, "code owners", setup.LevelProtected},
 		{"idle workflow", func(w *ward) { w.Disable(loopFile, "disabled_inactivity") }, "workflow research-loop.yml", setup.Broken, "inactivity", setup.LevelProtected},
-		{"drift", func(w *ward) { w.files("main", map[string]string{loopFile: shipped + "# more\n"}) }, "workflow research-loop.yml", setup.Warning, "differs", setup.LevelProtected},
+		{"drift", func(w *ward) { w.Commit("main", map[string]string{loopFile: shipped + "# more\n"}) }, "workflow research-loop.yml", setup.Warning, "differs", setup.LevelProtected},
 		{"own toolchain", func(w *ward) {
-			w.files("main", map[string]string{loopFile: strings.Replace(shipped, "# <<<", "- uses: x\r\n# <<<", 1)})
+			w.Commit("main", map[string]string{loopFile: strings.Replace(shipped, "# <<<", "- uses: x\r\n# <<<", 1)})
 		}, "workflow research-loop.yml", setup.Fine, "", setup.LevelProtected},
-		{"no workflow", func(w *ward) { w.files("main", nil) }, "workflow research-loop.yml", setup.Broken, "is not on branch main", setup.LevelProtected},
+		{"no workflow", func(w *ward) { w.Commit("main", map[string]string{loopFile: ""}) }, "workflow research-loop.yml", setup.Broken, "is not on branch main", setup.LevelProtected},
 		{"every branch", func(w *ward) { put(w, "environments/research-loop", `{}`) }, "environment research-loop", setup.Broken, "every branch", setup.LevelOpen},
 		{"protected branches", func(w *ward) {
 			put(w, "environments/research-loop", `{"deployment_branch_policy":{"protected_branches":true,"custom_branch_policies":false}}`)
@@ -223,12 +194,12 @@ func TestDoctorRows(t *testing.T) {
 		{"reviews everywhere", func(w *ward) { w.Ruleset(custom("refs/heads/**", "pull_request")) }, "run branches", setup.Broken, "pull_request", setup.LevelProtected},
 		{"second key", func(w *ward) { post(w, "keys", `{"title":"other","key":"ssh-ed25519 BBBB","read_only":false}`) }, "deploy key", setup.Broken, "2 deploy keys", setup.LevelSigned},
 		{"reading key", func(w *ward) { post(w, "keys", `{"title":"other","key":"ssh-ed25519 BBBB","read_only":true}`) }, "deploy key", setup.Fine, "", setup.LevelProtected},
-		{"branch in the way", func(w *ward) { w.files("research-loop", nil) }, "branch names", setup.Broken, "called research-loop", setup.LevelProtected},
-		{"run branches beside", func(w *ward) { w.files("research-loop/speedup", nil) }, "branch names", setup.Fine, "", setup.LevelProtected},
+		{"branch in the way", func(w *ward) { w.Commit("research-loop", map[string]string{"README": "x"}) }, "branch names", setup.Broken, "called research-loop", setup.LevelProtected},
+		{"run branches beside", func(w *ward) { w.Commit("research-loop/speedup", map[string]string{"README": "x"}) }, "branch names", setup.Fine, "", setup.LevelProtected},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWard(t, forgetest.Config{})
-			w.files("main", map[string]string{loopFile: shipped})
+			w.Commit("main", map[string]string{loopFile: shipped})
 			w.secrets(true)
 			if _, err := setup.Fix(context.Background(), w.admin, wanted(), func(forge.Request) {}); err != nil {
 				t.Fatal(err)
@@ -256,7 +227,7 @@ func TestDoctorRows(t *testing.T) {
 // TestDoctorKeepsReviewers: GitHub forgets what a change leaves out.
 func TestDoctorKeepsReviewers(t *testing.T) {
 	w := newWard(t, forgetest.Config{})
-	w.files("main", nil)
+	w.Commit("main", map[string]string{"README": "x"})
 	if _, err := w.admin.Do(context.Background(), forge.Request{Method: "PUT", Path: "environments/research-loop-final", Body: []byte(`{"wait_timer":9,"reviewers":[{"type":"User","id":7}]}`)}); err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +244,7 @@ func TestDoctorKeepsReviewers(t *testing.T) {
 // level is none that nobody has seen.
 func TestDoctorSeesLittle(t *testing.T) {
 	w := newWard(t, forgetest.Config{})
-	w.files("main", map[string]string{loopFile: shipped})
+	w.Commit("main", map[string]string{loopFile: shipped})
 	w.secrets(true)
 	if _, err := setup.Fix(context.Background(), w.admin, wanted(), func(forge.Request) {}); err != nil {
 		t.Fatal(err)
@@ -295,7 +266,7 @@ func TestDoctorSeesLittle(t *testing.T) {
 // TestDoctorAuthor looks at the rights of an author's token.
 func TestDoctorAuthor(t *testing.T) {
 	w := newWard(t, forgetest.Config{})
-	w.files("main", nil)
+	w.Commit("main", map[string]string{"README": "x"})
 	w.User("ada", "write")
 	want := setup.Wanted{Author: true}
 	for name, test := range map[string]struct {
@@ -322,7 +293,7 @@ func TestDoctorAuthor(t *testing.T) {
 
 func TestDoctorException(t *testing.T) {
 	w := newWard(t, forgetest.Config{Private: true})
-	w.files("main", map[string]string{loopFile: shipped})
+	w.Commit("main", map[string]string{loopFile: shipped})
 	w.Secret("", "RESEARCH_LOOP_JUDGE", "x")
 	want := wanted()
 	want.RepositorySecrets = true

@@ -1,5 +1,5 @@
-// Package setup prepares a repository for runs: it drafts the contract and
-// makes the keys and the sealed cases of a gate.
+// Package setup prepares a repository for runs: it drafts the contract, makes
+// the keys and the sealed cases of a gate, and examines the settings on GitHub.
 //
 // # The draft
 //
@@ -28,6 +28,15 @@
 // can see: the visible splits, the files of the commit and of all before it, and
 // the messages of those commits. [Open] gives the cases back to whoever holds a
 // key. Where cases were found is told, their text never.
+//
+// # The settings
+//
+// [Diagnose] reads what GitHub enforces for a repository, one [Row] a setting,
+// and derives the level from the rows: protected, signed or open. What a token may
+// not see is unknown, and unknown is never taken for good. A row that breaks the
+// trust model is [Broken]; no run starts over one. [Fix] sends the requests that
+// the rows hold, after showing each, and nothing that it has not shown. They are
+// the API's own bodies, so that a person can send the same by hand.
 package setup
 
 import (

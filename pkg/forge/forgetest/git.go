@@ -1,10 +1,13 @@
 package forgetest
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/cgi"
 	"os"
@@ -13,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // preReceive refuses what the policy of this push names. A push by the
@@ -54,19 +58,18 @@ const zeros = "0000000000000000000000000000000000000000"
 
 func (s *Server) initGit() {
 	s.t.Helper()
-	for _, args := range [][]string{
-		{"init", "--quiet", "--bare", "--initial-branch=" + s.c.Default, s.dir},
-		{"-C", s.dir, "config", "uploadpack.allowTipSHA1InWant", "true"},
-		{"-C", s.dir, "config", "uploadpack.allowReachableSHA1InWant", "true"},
-		{"-C", s.dir, "config", "http.receivepack", "true"},
-	} {
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-			s.t.Fatalf("forgetest: git %s: %v: %s", args, err, out)
+	const config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[uploadpack]\n\tallowTipSHA1InWant = true\n\tallowReachableSHA1InWant = true\n[http]\n\treceivepack = true\n"
+	for _, dir := range []string{"objects", "refs/heads", "hooks"} {
+		if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
+			s.t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "hooks", "pre-receive"), []byte(preReceive), 0o755); err != nil {
-		s.t.Fatal(err)
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/" + s.c.Default + "\n", "config": config, "hooks/pre-receive": preReceive} {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o755); err != nil {
+			s.t.Fatal(err)
+		}
 	}
+	s.startReader()
 }
 
 // run asks git about the repository; "" where git says no.
@@ -80,15 +83,68 @@ func (s *Server) run(args ...string) string {
 	return string(out)
 }
 
+// reader is one git that reads objects for as long as the server lives: starting
+// one for every request would cost more than all else.
+type reader struct {
+	mu  sync.Mutex
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func (s *Server) startReader() {
+	s.t.Helper()
+	cmd := exec.Command("git", "-c", "safe.directory=*", "-C", s.dir, "cat-file", "--batch")
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatalf("forgetest: git cat-file: %v", err)
+	}
+	s.t.Cleanup(func() {
+		in.Close()
+		cmd.Wait()
+	})
+	s.objects = &reader{in: in, out: bufio.NewReader(out)}
+}
+
+// read gives an object of a type by its id, ok is false where there is none.
+func (r *reader) read(id, kind string) (data []byte, ok bool) {
+	if len(id) != 40 || strings.Trim(id, "0123456789abcdef") != "" {
+		return nil, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintln(r.in, id)
+	header, err := r.out.ReadString('\n')
+	f := strings.Fields(header)
+	if err != nil || len(f) != 3 {
+		return nil, false
+	}
+	size, err := strconv.Atoi(f[2])
+	if err != nil {
+		return nil, false
+	}
+	data = make([]byte, size+1) // and a line end
+	if _, err := io.ReadFull(r.out, data); err != nil {
+		return nil, false
+	}
+	return data[:size], f[1] == kind
+}
+
 // Branch gives the commit of a branch, "" where there is none.
 func (s *Server) Branch(name string) string { return s.branch(name) }
 
-func (s *Server) branch(name string) string {
-	return strings.TrimSpace(s.run("rev-parse", "--verify", "--quiet", "--end-of-options", "refs/heads/"+name))
-}
+func (s *Server) branch(name string) string { return s.heads()[name] }
 
 func (s *Server) isCommit(id string) bool {
-	return len(id) == 40 && strings.TrimSpace(s.run("cat-file", "-t", id)) == "commit"
+	_, ok := s.objects.read(id, "commit")
+	return ok
 }
 
 // commitOf resolves what the API takes for a commit: an id, heads/NAME or NAME.
@@ -99,20 +155,99 @@ func (s *Server) commitOf(ref string) string {
 	return s.branch(strings.TrimPrefix(ref, "heads/"))
 }
 
+// files gives the files of a commit whose paths begin with prefix.
+func (s *Server) files(commit, prefix string) map[string]string {
+	out := map[string]string{}
+	if text, ok := s.objects.read(commit, "commit"); ok {
+		tree, _, _ := strings.Cut(strings.TrimPrefix(string(text), "tree "), "\n")
+		s.walk(tree, "", prefix, out)
+	}
+	return out
+}
+
+// walk reads a tree, as far as it holds what begins with prefix.
+func (s *Server) walk(tree, folder, prefix string, out map[string]string) {
+	data, _ := s.objects.read(tree, "tree")
+	for len(data) > 0 {
+		head, rest, ok := bytes.Cut(data, []byte{0})
+		if !ok || len(rest) < 20 {
+			return
+		}
+		mode, name, _ := strings.Cut(string(head), " ")
+		id := hex.EncodeToString(rest[:20])
+		data = rest[20:]
+		path := folder + name
+		switch {
+		case mode == "40000" && (strings.HasPrefix(path+"/", prefix) || strings.HasPrefix(prefix, path+"/")):
+			s.walk(id, path+"/", prefix, out)
+		case mode != "40000" && strings.HasPrefix(path, prefix):
+			text, _ := s.objects.read(id, "blob")
+			out[path] = string(text)
+		}
+	}
+}
+
+// Commit puts a commit with these files on top of a branch, past every rule and
+// without an event, and gives its id. A file without text is taken away.
+func (s *Server) Commit(branch string, files map[string]string) string {
+	s.t.Helper()
+	s.mu.Lock()
+	when := 1700000000 + s.next()
+	s.mu.Unlock()
+	var b strings.Builder
+	message := "change " + strings.Join(sortedKeys(files), ", ")
+	fmt.Fprintf(&b, "commit refs/heads/%s\ncommitter root <root@example.com> %d +0000\ndata %d\n%s\n", branch, when, len(message), message)
+	if tip := s.branch(branch); tip != "" {
+		fmt.Fprintf(&b, "from %s\n", tip)
+	}
+	for _, name := range sortedKeys(files) {
+		if text := files[name]; text != "" {
+			fmt.Fprintf(&b, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
+		} else {
+			fmt.Fprintf(&b, "D %s\n", name)
+		}
+	}
+	cmd := exec.Command("git", "-c", "safe.directory=*", "-C", s.dir, "fast-import", "--quiet")
+	cmd.Stdin = strings.NewReader(b.String())
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Fatalf("forgetest: git fast-import: %v: %s", err, out)
+	}
+	return s.branch(branch)
+}
+
 func (s *Server) ahead(base, head string) int {
 	n, _ := strconv.Atoi(strings.TrimSpace(s.run("rev-list", "--count", "refs/heads/"+base+"..refs/heads/"+head)))
 	return n
 }
 
-// heads gives the branches.
+// heads gives the branches: those that git has packed, and over them the loose ones.
 func (s *Server) heads() map[string]string {
 	out := map[string]string{}
-	for line := range strings.Lines(s.run("for-each-ref", "--format=%(refname:strip=2) %(objectname)", "refs/heads")) {
-		if name, id, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			out[name] = id
+	packed, _ := os.ReadFile(filepath.Join(s.dir, "packed-refs"))
+	for line := range strings.Lines(string(packed)) {
+		if id, ref, ok := strings.Cut(strings.TrimSpace(line), " "); ok && strings.HasPrefix(ref, "refs/heads/") {
+			out[strings.TrimPrefix(ref, "refs/heads/")] = id
 		}
 	}
+	top := filepath.Join(s.dir, "refs", "heads")
+	filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(path, ".lock") {
+			return nil
+		}
+		name, _ := filepath.Rel(top, path)
+		if id, err := os.ReadFile(path); err == nil && len(id) >= 40 {
+			out[filepath.ToSlash(name)] = string(id[:40])
+		}
+		return nil
+	})
 	return out
+}
+
+// message gives the message of a commit.
+func (s *Server) message(id string) string {
+	text, _ := s.objects.read(id, "commit")
+	_, message, _ := strings.Cut(string(text), "\n\n")
+	return message
 }
 
 // GitEnv is the environment that makes git send a token to this server, as the
@@ -126,7 +261,7 @@ func (s *Server) GitEnv(token string) []string {
 }
 
 // git serves the repository over HTTP.
-func (s *Server) git(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	who := s.who(r)
 	reads, writes := s.may(who, "contents:read"), s.may(who, "contents:write")
@@ -194,13 +329,17 @@ func (d discard) Header() http.Header         { return d.header }
 func (d discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d discard) WriteHeader(int)             {}
 
-// backend hands a request to git http-backend.
-func (s *Server) backend(w http.ResponseWriter, r *http.Request, env []string) {
+// execPath is where git keeps its programs.
+var execPath = sync.OnceValue(func() string {
 	where, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
-		s.t.Errorf("forgetest: git --exec-path: %v", err)
-		return
+		panic("forgetest: git --exec-path: " + err.Error())
 	}
+	return strings.TrimSpace(string(where))
+})
+
+// backend hands a request to git http-backend.
+func (s *Server) backend(w http.ResponseWriter, r *http.Request, env []string) {
 	if len(r.TransferEncoding) > 0 { // cgi refuses chunks, and git sends them
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -210,7 +349,7 @@ func (s *Server) backend(w http.ResponseWriter, r *http.Request, env []string) {
 		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	}
 	h := cgi.Handler{
-		Path: filepath.Join(strings.TrimSpace(string(where)), "git-http-backend"), Root: "/" + s.c.Owner, Dir: s.dir,
+		Path: filepath.Join(execPath(), "git-http-backend"), Root: "/" + s.c.Owner, Dir: s.dir,
 		Stderr: io.Discard,
 		Env: append([]string{
 			"GIT_PROJECT_ROOT=" + filepath.Dir(s.dir), "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=git", "PATH=" + os.Getenv("PATH"),

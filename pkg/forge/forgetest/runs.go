@@ -131,12 +131,13 @@ type workflow struct {
 // starts nothing.
 func (s *Server) workflows(commit string) []workflow {
 	var out []workflow
-	for file := range strings.FieldsSeq(s.run("ls-tree", "-r", "--name-only", commit, "--", ".github/workflows")) {
+	all := s.files(commit, ".github/workflows/")
+	for _, file := range sortedKeys(all) {
 		var body struct {
 			Name string `yaml:"name"`
 			On   any    `yaml:"on"`
 		}
-		if yaml.Unmarshal([]byte(s.run("cat-file", "blob", commit+":"+file)), &body) != nil {
+		if yaml.Unmarshal([]byte(all[file]), &body) != nil {
 			continue
 		}
 		w := workflow{file: file, name: or(body.Name, file), on: map[string]any{}}
@@ -237,7 +238,7 @@ func (r *Run) branch() string { return strings.TrimPrefix(r.Ref, "refs/heads/") 
 
 // startPush starts what listens to a push to a branch.
 func (s *Server) startPush(who Token, name, before, after string) {
-	message := s.run("log", "-1", "--format=%B", after)
+	message := s.message(after)
 	for _, skip := range []string{"[skip ci]", "[ci skip]", "[no ci]", "[skip actions]", "[actions skip]"} {
 		if strings.Contains(message, skip) {
 			return
@@ -487,7 +488,7 @@ func (s *Server) showRun(r *Run) map[string]any {
 	}
 	actor := s.person(r.Actor, object(example, "actor"))
 	home := with(object(example, "repository"), map[string]any{"full_name": s.Repository(), "name": s.c.Name})
-	title, _, _ := strings.Cut(s.run("log", "-1", "--format=%s", r.Commit), "\n")
+	title, _, _ := strings.Cut(s.message(r.Commit), "\n")
 	where := fmt.Sprintf("/actions/runs/%d", r.ID)
 	return with(example, map[string]any{
 		"id": r.ID, "run_attempt": r.Attempt, "name": r.Name, "path": r.Workflow, "event": r.Event, "status": r.Status, "conclusion": conclusion,

@@ -33,11 +33,12 @@ type Config struct {
 type Server struct {
 	URL string // of the pages and of git
 
-	t    testing.TB
-	c    Config
-	spec *spec
-	dir  string // the bare repository
-	hook string // where the policy for one push is left for its hook
+	t       testing.TB
+	c       Config
+	spec    *spec
+	dir     string // the bare repository
+	objects *reader
+	hook    string // where the policy for one push is left for its hook
 
 	mu    sync.Mutex
 	state state
@@ -125,7 +126,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/api/v3/"):
 		s.rest(w, r)
 	case strings.HasPrefix(r.URL.Path, prefix):
-		s.git(w, r)
+		s.serveGit(w, r)
 	default:
 		http.NotFound(w, r)
 	}

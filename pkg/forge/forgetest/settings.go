@@ -1,6 +1,7 @@
 package forgetest
 
 import (
+	"crypto/sha1"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -346,11 +347,11 @@ func (c *call) matchingRefs() (int, any, *problem) {
 
 func (c *call) contents() (int, any, *problem) {
 	commit := c.commitOf(or(c.r.URL.Query().Get("ref"), c.c.Default))
-	at := commit + ":" + c.parts["path"]
-	if commit == "" || strings.TrimSpace(c.Server.run("cat-file", "-t", at)) != "blob" {
+	data, there := c.files(commit, c.parts["path"])[c.parts["path"]]
+	if !there {
 		return missing()
 	}
-	data, id := c.Server.run("cat-file", "blob", at), strings.TrimSpace(c.Server.run("rev-parse", at))
+	id := fmt.Sprintf("%x", sha1.Sum([]byte(fmt.Sprintf("blob %d\x00%s", len(data), data))))
 	where := c.API() + "/repos/" + c.Server.Repository() + "/contents/" + c.parts["path"]
 	return http.StatusOK, map[string]any{
 		"type": "file", "encoding": "base64", "size": len(data), "name": path.Base(c.parts["path"]), "path": c.parts["path"], "sha": id,
