@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,73 +25,82 @@ func initCommand(env *Env) *cobra.Command {
 		Short: "Draft a contract from the files of this repository",
 		Long: `Init writes .research-loop/contract.yml, guessed from the files of HEAD. Every
 guess bears the mark ` + contract.Inferred + `, and no run starts while one is left. With
---schema it prints a JSON Schema of the draft, for editors. With --workflows it
-writes the two workflow files that judge runs on GitHub, and no contract.`,
+--schema it prints a JSON Schema of the draft, for editors.
+
+With --workflows it writes the two workflow files for GitHub instead. They name
+the action by a commit: the one that this program was built from, or --pin.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return env.draft(cmd) },
 	}
 	cmd.Flags().Bool("schema", false, "print the JSON Schema of a draft and write nothing")
-	cmd.Flags().Bool("workflows", false, "write the workflows that judge runs on GitHub")
-	cmd.Flags().String("action", "", "the commit of research-loop that they name; default: the one this program was built from")
+	cmd.Flags().Bool("workflows", false, "write the workflow files for GitHub, and no contract")
+	cmd.Flags().String("pin", "", "the commit of research-loop whose action the workflows use, 40 digits")
 	return cmd
 }
 
-// writeWorkflows writes the workflow files, and none over another.
-func (e *Env) writeWorkflows(cmd *cobra.Command, work *repo.Work) error {
-	commit, _ := cmd.Flags().GetString("action")
+// workflowFiles writes the workflow files into the work tree.
+func (e *Env) workflowFiles(cmd *cobra.Command) error {
+	commit, _ := cmd.Flags().GetString("pin")
 	if commit == "" {
-		commit = revision()
+		commit = builtFrom()
+	}
+	if commit == "" {
+		return usagef("this program does not know the commit that it was built from: name one with --pin, such as that of the release %s", Version())
 	}
 	files, err := workflows.Files(commit, Version())
 	if err != nil {
-		return &supervisor.RefusedError{What: "--action", Why: err.Error(), Fix: "name the commit of the release that the workflows shall use: research-loop init --workflows --action COMMIT"}
+		return &usageError{err}
 	}
+	work, err := repo.OpenWork(cmd.Context(), e.dir())
+	if err != nil {
+		return err
+	}
+	defer work.Close()
 	var written []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		path := filepath.Join(work.Top(), filepath.FromSlash(name))
-		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, files[name]) {
-			continue
+		err := setup.Place(work.Top(), name, files[name])
+		var there *setup.ExistsError
+		if errors.As(err, &there) {
+			return &verdictError{exitDecision, there.Error(), "take its marked places along: move it away, run research-loop init --workflows again, and put them back"}
 		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if errors.Is(err, fs.ErrExist) {
-			return &verdictError{exitDecision, name + " exists and is left as it is", "keep what stands between its marks, delete the file and run research-loop init --workflows again"}
-		} else if err != nil {
-			return err
-		}
-		_, err = f.Write(files[name])
-		if err = errors.Join(err, f.Close()); err != nil {
+		if err != nil {
 			return err
 		}
 		written = append(written, name)
 	}
 	if wantsJSON(cmd) {
-		return e.json("init", map[string]any{"workflows": append([]string{}, written...)})
+		return e.json("init", map[string]any{"paths": written})
 	}
 	for _, name := range written {
 		fmt.Fprintln(e.Stdout, name)
 	}
-	e.say("next: set up your toolchain between the marks, merge both files into the default branch, then research-loop doctor --fix")
+	e.say("next: set up your toolchain between the marks, commit them to the default branch, push, then research-loop doctor")
 	return nil
 }
 
-// revision is the commit that this program was built from, "" where it is not known.
-func revision() string {
+// builtFrom is the commit that this program was built from, "" where that is not
+// known or files were changed.
+func builtFrom() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
 	}
+	commit := ""
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value != "false":
+			return ""
 		}
 	}
-	return ""
+	return commit
 }
 
 func (e *Env) draft(cmd *cobra.Command) error {
+	if on, _ := cmd.Flags().GetBool("workflows"); on {
+		return e.workflowFiles(cmd)
+	}
 	if schema, _ := cmd.Flags().GetBool("schema"); schema {
 		_, err := e.Stdout.Write(contract.Schema())
 		return err
@@ -102,9 +110,6 @@ func (e *Env) draft(cmd *cobra.Command) error {
 		return err
 	}
 	defer work.Close()
-	if on, _ := cmd.Flags().GetBool("workflows"); on {
-		return e.writeWorkflows(cmd, work)
-	}
 	_, head := work.Head()
 	if head == "" {
 		return &supervisor.RefusedError{What: work.Top(), Why: "there is no commit: a run needs a baseline", Fix: "commit the project, then research-loop init"}

@@ -152,3 +152,79 @@ func TestRights(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileNames: branch names and messages that an author chose stay data, in
+// addresses, in look-ups and in what is shown.
+func TestHostileNames(t *testing.T) {
+	w := newWorld(t, forgetest.Config{})
+	w.Actions(map[string]any{"can_approve_pull_request_reviews": true})
+	ctx, c := context.Background(), w.supervisor()
+	for _, branch := range []string{
+		"research-loop/$(id)", "research-loop/a'b;id", "research-loop/a#b", "research-loop/a%2fb", "research-loop/é", "research-loop/a&base=x", "research-loop/x+y",
+	} {
+		w.fork(branch, true)
+		p, err := c.DraftPull(ctx, "main", branch, "run\n::error::x \x1b[31m", "body")
+		if err != nil || p.Number == 0 {
+			t.Errorf("%s: %+v, %v", branch, p, err)
+		}
+		if again, err := c.DraftPull(ctx, "main", branch, "run", "body"); err != nil || again.Number != p.Number {
+			t.Errorf("%s again: %+v, %v", branch, again, err)
+		}
+		if got, err := c.Branches(ctx, branch); err != nil || got[branch] != w.Branch(branch) {
+			t.Errorf("branches %v, %v", got, err)
+		}
+		if _, err := c.BranchRules(ctx, branch); err != nil {
+			t.Errorf("rules of %s: %v", branch, err)
+		}
+		if u := w.place().Compare("main", branch); strings.ContainsAny(u, " #\n") || strings.Count(u, "?") != 1 {
+			t.Errorf("compare %s", u)
+		}
+	}
+	for _, p := range w.Pulls() {
+		if strings.ContainsAny(p.Title, "\n\x1b") {
+			t.Errorf("title %q", p.Title)
+		}
+	}
+}
+
+// TestForgedStatus: anybody who may write can set any commit status; none of them
+// is read as a check.
+func TestForgedStatus(t *testing.T) {
+	w := newWorld(t, forgetest.Config{})
+	head := w.Branch("main")
+	w.User("eve", "write")
+	eve := w.client(w.Token(forgetest.Token{Kind: forgetest.Classic, Login: "eve", ClassicScopes: []string{"repo"}}), "")
+	forged := []byte(`{"state":"success","context":"research-loop (speedup)","description":"keep"}`)
+	if _, err := eve.Do(context.Background(), forge.Request{Method: "POST", Path: "statuses/" + head, Body: forged}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.supervisor().Checks(context.Background(), head, ""); err != nil || len(got) != 0 || len(w.Statuses()) != 1 {
+		t.Errorf("checks %+v, %v", got, err)
+	}
+	if _, err := eve.Publish(context.Background(), check(head)); err == nil {
+		t.Error("a person's token made a check run")
+	}
+}
+
+// TestManyForgedChecks buries ours under forged ones of the same name.
+func TestManyForgedChecks(t *testing.T) {
+	w := newWorld(t, forgetest.Config{})
+	head, c := w.Branch("main"), w.supervisor()
+	k := check(head)
+	first, err := c.Publish(context.Background(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 130 {
+		forged := check(head)
+		forged.ExternalID = fmt.Sprintf("forged/%d", i)
+		w.Forge(forgetest.Check{Name: forged.Name, Head: head, ExternalID: forged.ExternalID, Status: "completed", Conclusion: "success", Title: "keep", Summary: "x", App: "github-actions", AppID: 15368})
+	}
+	k.Conclusion = "failure"
+	if id, err := c.Publish(context.Background(), k); err != nil || id != first {
+		t.Errorf("id %d, want %d, %v", id, first, err)
+	}
+	if got, err := c.Checks(context.Background(), head, k.Name); err != nil || len(got) != 131 {
+		t.Errorf("%d checks, %v", len(got), err)
+	}
+}

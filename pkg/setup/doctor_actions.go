@@ -90,7 +90,7 @@ func (d *doctor) workflows(ctx context.Context) {
 			d.err = err
 			return
 		}
-		const renew = "commit the file of this version to the default branch: research-loop init writes it"
+		const renew = "commit the file of this version to the default branch: research-loop init --workflows writes it"
 		switch {
 		case have == nil:
 			d.row(name, Broken, renew, "%s is not on branch %s", file, d.repo.Default)

@@ -1,7 +1,10 @@
 package setup
 
 import (
+	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 
 	"github.com/research-loop/research-loop/pkg/forge"
 )
@@ -28,4 +31,17 @@ func Fix(ctx context.Context, c *forge.Client, want Wanted, show func(forge.Requ
 		return d, nil
 	}
 	return Diagnose(ctx, c, want)
+}
+
+// Place writes a file of this version into a work tree, by its path in the
+// repository. The same bytes are left as they are; others are an *ExistsError.
+func Place(top, name string, data []byte) error {
+	path := filepath.Join(top, filepath.FromSlash(name))
+	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, data) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return create(path, data, 0o644)
 }

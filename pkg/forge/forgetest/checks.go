@@ -36,6 +36,15 @@ func (s *Server) Checks(commit string) []Check {
 	return out
 }
 
+// Forge makes a check run that nobody asked for through the API.
+func (s *Server) Forge(k Check) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k.ID, k.Started = s.next(), s.stamp()
+	s.state.checks = append(s.state.checks, &k)
+	return k.ID
+}
+
 // Statuses gives the commit statuses, in the order of their making.
 func (s *Server) Statuses() []Status {
 	s.mu.Lock()
