@@ -115,9 +115,9 @@ func TestDriverFails(t *testing.T) {
 	}{
 		{"exit", "echo alas >&2; exit 3\n", "", nil, ledger.Crash, "launch", `driver: exit 3; stderr ends "alas"`, "driver candidate 0"},
 		{"links in outputs", "ln -s /etc/passwd /outputs/link\n", "", nil, ledger.Crash, "output", "driver: unreadable-output", "driver candidate 0 unreadable-output"},
-		{"total", "$RESEARCH_LOOP_CANDIDATE -- </dev/null", "sleep 60", func(b *bench) { b.contract.Evaluation.Total = 700 * time.Millisecond },
-			ledger.Timeout, "total", "over the 700ms", "driver candidate 0 timeout, candidate candidate 0 cancelled"},
-		{"killed", "$RESEARCH_LOOP_CANDIDATE -- </dev/null & sleep 0.4; kill -9 $$", "sleep 60", nil,
+		{"total", "$RESEARCH_LOOP_CANDIDATE -- </dev/null", "sleep 60", func(b *bench) { b.contract.Evaluation.Total = 2 * time.Second },
+			ledger.Timeout, "total", "over the 2s", "driver candidate 0 timeout, candidate candidate 0 cancelled"},
+		{"killed", "mkfifo /tmp/up; $RESEARCH_LOOP_CANDIDATE -- </dev/null >/tmp/up & read up </tmp/up; kill -9 $$", "echo up; sleep 60", nil,
 			ledger.Crash, "launch", "driver: exit 137", "driver candidate 0, candidate candidate 0 cancelled"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,10 +141,10 @@ t sh -c 'kill -9 $$'
 t /nowhere/at/all
 $RESEARCH_LOOP_CANDIDATE -- sh -c yes </dev/null >/dev/null; echo "sh -c yes: $?"
 t sh -c 'sleep 60'
-$RESEARCH_LOOP_CANDIDATE -- sh -c 'sleep 60' </dev/null & sleep 0.4; kill -9 $!; wait $!; echo "killed: $?"
+mkfifo /tmp/up; $RESEARCH_LOOP_CANDIDATE -- sh -c 'echo up; sleep 60' </dev/null >/tmp/up & read up </tmp/up; kill -9 $!; wait $!; echo "killed: $?"
 `, "")
 	b.contract.Candidate.Run = ""
-	b.contract.Evaluation.Timeout = 700 * time.Millisecond
+	b.contract.Evaluation.Timeout = 2 * time.Second
 	o := b.accuracy(0)
 	text := string(o.Logs[len(o.Logs)-2].Data)
 	for _, want := range []string{"sh -c exit 7: 7\n", "sh -c kill -9 $$: 137\n", "/nowhere/at/all: 127\n", "sh -c yes: 122\n", "sh -c sleep 60: 124\n", "killed: 137\n"} {

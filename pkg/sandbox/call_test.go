@@ -55,7 +55,7 @@ func TestCalls(t *testing.T) {
 			{"no such script", ask + `nothing </dev/null 2>&1; echo $?`, ``, "research-loop: no script \"nothing\"\n125\n"},
 			{"no words", ClientPath + ` echo </dev/null 2>&1; echo $?`, ``, "usage: $RESEARCH_LOOP_CANDIDATE -- ARG…\n125\n"},
 			{"two at once", `for i in 1 2; do ` + ask + `echo $i </dev/null & done; wait`, `echo x`, "x\nx\n"},
-			{"killed client", ask + `echo </dev/null & sleep 0.3; kill -9 $!; wait $!; echo $?`, `sleep 60`, "137\n"},
+			{"killed client", `mkfifo /tmp/up; ` + ask + `echo </dev/null >/tmp/up & read up </tmp/up; kill -9 $!; wait $!; echo $?`, `echo up; sleep 60`, "137\n"},
 			{"client that stops reading", ask + `echo </dev/null | head -c 4`, `yes 0123 | head -c 900000; sleep 60`, "0123"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -76,13 +76,14 @@ func TestCalls(t *testing.T) {
 func TestCallsEnd(t *testing.T) {
 	inModes(t, func(t *testing.T, s *Sandbox) {
 		for name, script := range map[string]string{
-			"driver ends first":  ask + `sleep </dev/null >/dev/null 2>&1 & sleep 0.3`,
-			"driver is killed":   ask + `sleep </dev/null >/dev/null 2>&1 & sleep 0.3; kill -9 $$`,
-			"client is killed":   ask + `sleep </dev/null & sleep 0.3; kill -9 $!; wait`,
-			"client is a daemon": `(setsid ` + ask + `sleep </dev/null >/dev/null 2>&1 &); sleep 0.3`,
-			"stopped client":     ask + `flood </dev/null >/dev/null & sleep 0.3; kill -STOP $!`,
+			"driver ends first":  ask + `sleep </dev/null >/tmp/up & read up </tmp/up`,
+			"driver is killed":   ask + `sleep </dev/null >/tmp/up & read up </tmp/up; kill -9 $$`,
+			"client is killed":   ask + `sleep </dev/null >/tmp/up & read up </tmp/up; kill -9 $!; wait`,
+			"client is a daemon": `(setsid ` + ask + `sleep </dev/null >/tmp/up &); read up </tmp/up`,
+			"stopped client":     ask + `flood </dev/null >/tmp/up & read up </tmp/up; kill -STOP $!`,
 		} {
-			_, calls := drive(t, s, script, map[string]string{"sleep": "sleep 60", "flood": "yes | head -c 900000; sleep 60"})
+			script = "mkfifo /tmp/up; " + script // read when the launch is up
+			_, calls := drive(t, s, script, map[string]string{"sleep": "echo up; sleep 60", "flood": "yes up | head -c 900000; sleep 60"})
 			if len(calls) != 1 || calls[0].Outcome != Cancelled || calls[0].Wall <= 0 || calls[0].Code() != 137 {
 				t.Errorf("%s: %+v", name, calls)
 			}

@@ -230,7 +230,7 @@ func (g *group) limit(l Limits) error {
 		}
 	}
 	if l.Pids > 0 {
-		if err := set("pids", "pids.max", "pids.max", strconv.Itoa(l.Pids+initThreads)); err != nil {
+		if err := set("pids", "pids.max", "pids.max", strconv.Itoa(l.Pids+initTasks)); err != nil {
 			return err
 		}
 	}

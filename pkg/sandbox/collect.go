@@ -144,14 +144,18 @@ func plainKind(info fs.FileInfo, links uint64) string {
 // mostEntries bounds a lower layer: each entry costs time before every launch.
 const mostEntries = 1 << 19
 
-// measure counts the entries of a folder, which may not be more than most, and
-// the bytes of its plain files.
-func measure(dir string, most int64) (entries, bytes int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d os.DirEntry, err error) error {
+// measure lists the entries of a folder, "." first, which may not be more than
+// most, and counts the bytes of its plain files.
+func measure(dir string, most int) (entries []string, bytes int64, err error) {
+	err = filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if entries++; entries > most {
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		if entries = append(entries, rel); len(entries) > most {
 			return fmt.Errorf("more than %d files and folders", most)
 		}
 		if d.Type().IsRegular() {

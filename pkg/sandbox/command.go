@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -14,36 +15,43 @@ func lookup(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}
+	for _, d := range searchPath(env) {
+		if info, err := os.Stat(d + "/" + name); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return d + "/" + name, nil
+		}
+	}
+	return "", notFound(env)
+}
+
+func notFound(env []string) error {
+	return fmt.Errorf("not found in %s", strings.Join(searchPath(env), ":"))
+}
+
+// searchPath is where commands are looked for: never in the working folder,
+// which is the candidate's.
+func searchPath(env []string) []string {
 	search := ""
 	for _, e := range env {
 		if v, ok := strings.CutPrefix(e, "PATH="); ok {
 			search = v
 		}
 	}
-	for _, d := range strings.Split(search, ":") {
-		if !strings.HasPrefix(d, "/") {
-			continue // never from the working folder, which is the candidate's
-		}
-		if info, err := os.Stat(d + "/" + name); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return d + "/" + name, nil
-		}
-	}
-	return "", fmt.Errorf("not found in %s", search)
+	return slices.DeleteFunc(strings.Split(search, ":"), func(d string) bool { return !strings.HasPrefix(d, "/") })
 }
 
-// explainExec turns the errno of a failed exec of path into words.
-func explainExec(path string, err error) error {
-	info, gone := os.Stat(path)
+// explainExec turns the errno of a failed exec into words; mode is of what
+// stands there, 0 for nothing.
+func explainExec(mode fs.FileMode, there bool, err error) error {
 	switch {
-	case gone != nil:
+	case errors.Is(err, fs.ErrNotExist) && !there:
 		return errors.New("there is no such file in the sandbox")
-	case info.IsDir():
+	case there && mode.IsDir():
 		return errors.New("it is a folder")
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("its interpreter or loader is not in the sandbox")
 	case errors.Is(err, syscall.ENOEXEC):
 		return errors.New("it is no program: neither a binary of this machine nor a script with a #! line")
-	case errors.Is(err, fs.ErrPermission) && info.Mode()&0o111 == 0:
+	case errors.Is(err, fs.ErrPermission) && there && mode&0o111 == 0:
 		return errors.New("it is not executable")
 	}
 	return err

@@ -3,7 +3,7 @@
 package sandbox
 
 import (
-	"fmt"
+	"path"
 	"strconv"
 	"strings"
 
@@ -16,166 +16,113 @@ const (
 	writable = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 )
 
-// part is something that is about to appear at a path of the new root.
-type part struct {
-	target string
-	tree   int    // a detached mount; -1 for a link
-	link   string // a symbolic link to this
+const cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
+
+// setattr is struct mount_attr of a tree that nobody else sees change.
+func (l *list) setattr(attr uint64) address {
+	return value(l, unix.MountAttr{Attr_set: attr, Propagation: unix.MS_PRIVATE})
 }
 
 // clone copies the mounts at and below a host path into a detached tree.
-func clone(source string, attr uint64) (int, error) { return cloneAt(unix.AT_FDCWD, source, attr) }
+func (l *list) clone(source string, attr uint64) int {
+	defer l.about("source " + source)()
+	fd := l.opens(unix.SYS_OPEN_TREE, unix.AT_FDCWD, source, cloneTree)
+	l.do(unix.SYS_MOUNT_SETATTR, fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, l.setattr(attr), unix.MOUNT_ATTR_SIZE_VER0)
+	return fd
+}
 
-func cloneAt(at int, source string, attr uint64) (int, error) {
-	fd, err := unix.OpenTree(at, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
-	if err != nil {
-		return -1, fmt.Errorf("open_tree %s: %w", source, err)
-	}
-	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attr, Propagation: unix.MS_PRIVATE})
-	if err != nil {
-		return -1, fmt.Errorf("mount_setattr %s: %w", source, err)
-	}
-	return fd, nil
+// about narrows the topic of the calls that are added until its result is
+// called.
+func (l *list) about(part string) func() {
+	outer := l.topic
+	l.topic += ", " + part
+	return func() { l.topic = outer }
 }
 
 // filesystem makes a detached mount of a new file system; options are pairs,
 // one with an empty value is a flag.
-func filesystem(kind string, attr int, options ...string) (int, error) {
-	fd, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return -1, fmt.Errorf("fsopen %s: %w", kind, err)
-	}
-	defer unix.Close(fd)
+func (l *list) filesystem(kind string, attr int, options ...string) int {
+	defer l.about(kind)()
+	fd := l.opens(unix.SYS_FSOPEN, kind, unix.FSOPEN_CLOEXEC)
 	for i := 0; i < len(options); i += 2 {
 		key, value := options[i], options[i+1]
 		if value == "" {
-			err = unix.FsconfigSetFlag(fd, key)
+			l.do(unix.SYS_FSCONFIG, fd, unix.FSCONFIG_SET_FLAG, key, 0, 0)
 		} else {
-			err = unix.FsconfigSetString(fd, key, value)
-		}
-		if err != nil {
-			return -1, fmt.Errorf("%s option %s=%s: %w", kind, key, value, err)
+			l.do(unix.SYS_FSCONFIG, fd, unix.FSCONFIG_SET_STRING, key, value, 0)
 		}
 	}
-	if err := unix.FsconfigCreate(fd); err != nil {
-		return -1, fmt.Errorf("make %s: %w", kind, err)
-	}
-	mnt, err := unix.Fsmount(fd, unix.FSMOUNT_CLOEXEC, attr)
-	if err != nil {
-		return -1, fmt.Errorf("fsmount %s: %w", kind, err)
-	}
-	return mnt, nil
+	l.do(unix.SYS_FSCONFIG, fd, unix.FSCONFIG_CMD_CREATE, 0, 0, 0)
+	mnt := l.opens(unix.SYS_FSMOUNT, fd, unix.FSMOUNT_CLOEXEC, attr)
+	l.close(fd)
+	return mnt
 }
 
 // memory makes a tmpfs with a cap in bytes and inodes.
-func memory(bytes, inodes int64, attr int, options ...string) (int, error) {
-	return filesystem("tmpfs", attr, append([]string{
+func (l *list) memory(bytes, inodes int64, attr int, options ...string) int {
+	return l.filesystem("tmpfs", attr, append([]string{
 		"size", strconv.FormatInt(bytes, 10), "nr_inodes", strconv.FormatInt(inodes+1, 10),
 	}, options...)...)
 }
 
-// attach puts the part in its place below root and closes its descriptor: each
-// counts against the candidate's limit as long as it is open.
-func (x part) attach(root int) error {
-	defer unix.Close(x.tree)
-	if x.link != "" {
-		return unix.Symlinkat(x.link, root, strings.TrimPrefix(x.target, "/"))
-	}
-	folder, err := isFolder(x.tree)
-	if err != nil {
-		return err
-	}
-	if _, there := kind(root, x.target[1:]); !there && strings.HasPrefix(x.target, "/proc/") {
-		return nil // a kernel without this file
-	}
-	at, err := place(root, x.target, folder)
-	if err != nil {
-		return fmt.Errorf("make %s: %w", x.target, err)
-	}
-	defer unix.Close(at)
-	if err := unix.MoveMount(x.tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
-		return fmt.Errorf("attach %s: %w", x.target, err)
-	}
-	return nil
+// attach puts a detached tree in its place below root, and closes it.
+func (l *list) attach(tree, root int, target string, folder bool) {
+	defer l.about(path.Join("/", target))()
+	at := l.place(root, target, folder)
+	l.do(unix.SYS_MOVE_MOUNT, tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+	l.close(at)
+	l.close(tree)
 }
 
-func isFolder(fd int) (bool, error) {
-	var st unix.Stat_t
-	err := unix.Fstat(fd, &st)
-	return st.Mode&unix.S_IFMT == unix.S_IFDIR, err
+// place opens target below root, making what is missing. It follows no link,
+// because a part of the way may be a tree of the author.
+func (l *list) place(root int, target string, folder bool) int {
+	names := strings.Split(strings.Trim(target, "/"), "/")
+	at := root
+	for i, name := range names {
+		flags := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+		if folder || i < len(names)-1 {
+			flags |= unix.O_DIRECTORY
+			l.may(unix.EEXIST, unix.SYS_MKDIRAT, at, name, 0o755)
+		} else {
+			l.may(unix.EEXIST, unix.SYS_MKNODAT, at, name, unix.S_IFREG|0o644, 0)
+		}
+		next := l.opens(unix.SYS_OPENAT, at, name, flags, 0)
+		if at != root {
+			l.close(at)
+		}
+		at = next
+	}
+	return at
 }
 
-// kind tells what stands at a path below root, reached without any link.
-func kind(root int, rel string) (folder, there bool) {
+// writeFile makes a file below root.
+func (l *list) writeFile(root int, name, text string) {
+	fd := l.opens(unix.SYS_OPENAT, root, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
+	l.do(unix.SYS_WRITE, fd, text, len(text))
+	l.close(fd)
+}
+
+// freeze lays a read-only copy of a mount over itself, where it is there.
+func (l *list) freeze(root int, rel string) {
+	// Where this fails the number stays free, and nothing else is opened before
+	// it is closed.
+	l.may(unix.ENOENT, unix.SYS_OPEN_TREE, root, rel, cloneTree)
+	fd := l.lowest()
+	l.may(unix.EBADF, unix.SYS_MOUNT_SETATTR, fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, l.setattr(readOnly|unix.MOUNT_ATTR_NOEXEC), unix.MOUNT_ATTR_SIZE_VER0)
+	l.may(unix.EBADF, unix.SYS_MOVE_MOUNT, fd, "", root, rel, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	l.may(unix.EBADF, unix.SYS_CLOSE, fd)
+}
+
+// kindOf tells what stands at a path below an open folder of the host, reached
+// without any link.
+func kindOf(root int, rel string) (folder, there bool) {
 	fd, err := unix.Openat2(root, rel, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
 		return false, false
 	}
 	defer unix.Close(fd)
-	folder, err = isFolder(fd)
-	return folder, err == nil
-}
-
-// place opens target below root, making what is missing. It follows no link,
-// because a part of the way may be a tree of the author.
-func place(root int, target string, folder bool) (int, error) {
-	names := strings.Split(strings.Trim(target, "/"), "/")
-	at, err := unix.Dup(root)
-	if err != nil {
-		return -1, err
-	}
-	for i, name := range names {
-		next, err := step(at, name, folder || i < len(names)-1)
-		unix.Close(at)
-		if err != nil {
-			return -1, err
-		}
-		at = next
-	}
-	return at, nil
-}
-
-func step(at int, name string, folder bool) (int, error) {
-	const flags = unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	if folder {
-		if fd, err := unix.Openat(at, name, flags|unix.O_DIRECTORY, 0); err != unix.ENOENT {
-			return fd, err
-		}
-		if err := unix.Mkdirat(at, name, 0o755); err != nil {
-			return -1, err
-		}
-		return unix.Openat(at, name, flags|unix.O_DIRECTORY, 0)
-	}
-	if fd, err := unix.Openat(at, name, flags, 0); err != unix.ENOENT {
-		return fd, err
-	}
-	if err := writeFile(at, name, ""); err != nil {
-		return -1, err
-	}
-	return unix.Openat(at, name, flags, 0)
-}
-
-func writeFile(at int, name, text string) error {
-	fd, err := unix.Openat(at, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if text == "" {
-		return nil
-	}
-	_, err = unix.Write(fd, []byte(text))
-	return err
-}
-
-// freeze lays a read-only copy of a mount over itself.
-func freeze(root int, rel string) error {
-	if _, there := kind(root, rel); !there {
-		return nil // a kernel without it
-	}
-	tree, err := cloneAt(root, rel, readOnly|unix.MOUNT_ATTR_NOEXEC)
-	if err != nil {
-		return err
-	}
-	return part{target: "/" + rel, tree: tree}.attach(root)
+	var st unix.Stat_t
+	err = unix.Fstat(fd, &st)
+	return st.Mode&unix.S_IFMT == unix.S_IFDIR, err == nil
 }

@@ -21,6 +21,8 @@ type Sandbox struct {
 	cgroups   *cgroups
 	cpus      []int
 	slots     *slots
+	program   *os.File // of the init
+	loopback  bool     // a network namespace has one
 }
 
 // New finds out what the machine can do, clears what a killed supervisor left
@@ -53,9 +55,13 @@ func New(o Options) (*Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	program, err := newProgram()
+	if err != nil {
+		return nil, refusef("program of the init", err, "")
+	}
 	var why []string
 	for _, mode := range modes {
-		s := &Sandbox{mode: mode, protected: p, cgroups: groups, cpus: cpus, slots: &slots{own: os.Geteuid() == 0}}
+		s := &Sandbox{mode: mode, protected: p, cgroups: groups, cpus: cpus, slots: &slots{own: os.Geteuid() == 0}, program: program, loopback: hasIPv4()}
 		err := s.try()
 		if err == nil {
 			return s, nil
@@ -67,6 +73,7 @@ func New(o Options) (*Sandbox, error) {
 		}
 		why = append(why, fmt.Sprintf("%s mode: %v", mode, err))
 	}
+	program.Close()
 	return nil, refuse("sandbox", strings.Join(why, "; "), hint())
 }
 
@@ -86,7 +93,7 @@ func wanted(m Mode) ([]Mode, error) {
 
 // try builds everything once and starts nothing.
 func (s *Sandbox) try() error {
-	p := &plan{Privileged: s.mode == Root, Temporary: 1 << 20, Inodes: 64, Files: 64, FileSize: 1 << 20}
+	p := &plan{Privileged: s.mode == Root, Loopback: s.loopback, Temporary: 1 << 20, Inodes: 64, Files: 64, FileSize: 1 << 20}
 	_, err := s.run(context.Background(), Spec{Limits: Limits{Wall: setupTime, Output: 1 << 16}}, p, nil)
 	return err
 }
@@ -156,7 +163,7 @@ func (s *Sandbox) Metrics() []string {
 // Close gives the user ids back. Launches must have ended.
 func (s *Sandbox) Close() error {
 	s.slots.close()
-	return nil
+	return s.program.Close()
 }
 
 // setupTime is how long an init may take to build the walls, and how long a

@@ -13,12 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// plan is all that the init is told. It travels as JSON; the init has no other
+// plan is all that the init's list of calls is made from; the init has no other
 // input: no arguments, no environment, no configuration.
 type plan struct {
 	UID        int  // of the candidate, as seen inside
 	SetUser    bool // the init runs as another user and must change to UID
-	Network    bool // the namespace of the machine; nothing to bring up
+	Network    bool // the namespace of the machine
+	Loopback   bool // there is one to bring up in a namespace of its own
 	Privileged bool // the init is root of the host: an overlay may use trusted attributes
 	Mounts     []mount
 	Temporary  int64
@@ -44,11 +45,12 @@ type mount struct {
 	Inodes  int64
 	NoExec  bool
 	Collect bool
+	Give    []string // paths in the lower layer, "." for itself, that are not the candidate's yet
 }
 
-// initThreads is what the init's own threads may take of the process limit
-// where both are counted together.
-const initThreads = 12
+// initTasks is what the init takes of the process limit where both are counted
+// together.
+const initTasks = 1
 
 // plan checks a Spec against the machine and turns it into a plan; budgets are
 // the bytes that may be collected from each scratch of the Spec.
@@ -68,7 +70,7 @@ func (s *Sandbox) plan(spec Spec) (*plan, []int64, error) {
 	}
 	p := &plan{
 		Argv: spec.Argv, Dir: spec.Dir, Env: env,
-		Network:    spec.Network,
+		Network: spec.Network, Loopback: s.loopback,
 		Privileged: s.mode == Root,
 		Temporary:  l.Temporary, Inodes: int64(or(l.Inodes, defaultInodes)),
 		Files: uint64(or(l.OpenFiles, defaultOpenFiles)),
@@ -107,7 +109,10 @@ func (p *plan) addMounts(s *Sandbox, spec Spec) ([]int64, error) {
 			if err != nil {
 				return nil, refusef("lower layer of "+c.Target, err, "")
 			}
-			m.Inodes, bytes = m.Inodes+entries, n
+			m.Inodes, bytes = m.Inodes+int64(len(entries)), n
+			if s.slots.own {
+				m.Give = entries
+			}
 		}
 		p.Mounts = append(p.Mounts, m)
 		budgets = append(budgets, c.Bytes+bytes)
@@ -142,7 +147,7 @@ func (p *plan) limit(l Limits, s *Sandbox) {
 	if l.Pids > 0 {
 		p.Pids = uint64(l.Pids)
 		if !s.slots.own { // counted with the init, which has the same id
-			p.Pids += initThreads
+			p.Pids += initTasks
 		}
 	}
 	if !s.cgroups.has("memory") {

@@ -285,7 +285,7 @@ func (p *probe) forks() error {
 		return err
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(string(r.Stdout)))
-	held := err != nil && r.Outcome != Exited || err == nil && n <= probePids+initThreads
+	held := err != nil && r.Outcome != Exited || err == nil && n <= probePids+initTasks
 	p.row("process limit", held, fmt.Sprintf("%d processes", n), "the pids controller or RLIMIT_NPROC must hold")
 	return nil
 }

@@ -4,8 +4,11 @@ package sandbox
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"io/fs"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // failure is the error of a launch that is over and proven dead, but has
@@ -16,10 +19,10 @@ func (l *launch) failure(ctx context.Context) error {
 	switch {
 	case l.cause == cancelled:
 		return ctx.Err()
-	case l.fault != nil && l.fault.Phase == phaseCommand:
-		return commandError(l.fault.What, errors.New(l.fault.Why))
+	case len(l.tried) > 0 && len(l.tried) == len(l.plan.places()):
+		return commandError(l.plan.Argv[0], l.notStarted())
 	case l.fault != nil:
-		return refuse("set-up of the sandbox, "+l.fault.What, l.fault.Why, "")
+		return refusef("set-up of the sandbox, "+l.list.name(l.fault.Call), syscall.Errno(l.fault.Result), "")
 	case l.cause == stuck:
 		return refuse("set-up of the sandbox", string(stuck), "")
 	case len(l.plan.Argv) > 0 && l.exec == nil && l.starved > 0:
@@ -30,6 +33,27 @@ func (l *launch) failure(ctx context.Context) error {
 		return refuse("set-up of the sandbox", "its init ended before the command was started", "")
 	}
 	return nil
+}
+
+// notStarted says why no attempt to start the command succeeded. A name that was
+// looked for stands somewhere or nowhere; a path is told with its reason.
+func (l *launch) notStarted() error {
+	for i, m := range l.tried {
+		errno := syscall.Errno(-m.Result)
+		there, mode := m.Call == 0, fs.FileMode(m.Look.Mode&0o777)
+		if m.Look.Mode&unix.S_IFMT == unix.S_IFDIR {
+			mode |= fs.ModeDir
+		}
+		if len(l.tried) > 1 && (!there || errno == unix.EACCES) {
+			continue // as a shell goes on to the next folder
+		}
+		why := explainExec(mode, there, errno)
+		if len(l.tried) > 1 {
+			why = fmt.Errorf("%s: %w", l.plan.places()[i], why)
+		}
+		return why
+	}
+	return notFound(l.plan.Env)
 }
 
 // result is what a launch tells about its candidate.
@@ -74,11 +98,15 @@ func (l *launch) order(target string) int {
 func (l *launch) outcome(r *Result) {
 	end := l.ended
 	if l.exit != nil {
-		end = l.exit.Clock
-		r.Exit, r.Signal = l.exit.Exit, l.exit.Signal
+		end = span(l.exit.Clock)
+		if status := syscall.WaitStatus(l.exit.Result); status.Signaled() {
+			r.Signal = int(status.Signal())
+		} else {
+			r.Exit = status.ExitStatus()
+		}
 	} else {
 		r.Signal = int(syscall.SIGKILL) // it went down with its init
 	}
-	r.Wall = end - l.exec.Clock
+	r.Wall = end - span(l.exec.Clock)
 	r.judge(l.spec.Limits, l.cause, l.starved > 0)
 }

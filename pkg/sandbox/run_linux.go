@@ -3,9 +3,7 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -71,6 +69,7 @@ type launch struct {
 	*Sandbox
 	spec     Spec
 	plan     *plan
+	list     *list
 	slot     slot
 	group    *group
 	starved  int64 // processes that the kernel killed for want of memory
@@ -88,6 +87,7 @@ type launch struct {
 	exec    *message
 	exit    *message
 	fault   *message
+	tried   []message // of each attempt to start the command that failed
 }
 
 // live takes the launch from its cgroup to the proof that nothing is left.
@@ -103,9 +103,9 @@ func (l *launch) live(ctx context.Context) error {
 	}
 	heard := make(chan struct{})
 	go func() { defer close(heard); l.listen(talk) }()
-	if err := l.send(talk); err != nil {
+	unsent := l.send(talk)
+	if unsent != nil {
 		l.kill(broken)
-		l.note(message{Phase: phaseFault, What: "plan", Why: err.Error()}, nil)
 	}
 	if err := l.watch(ctx); err != nil {
 		return err
@@ -121,6 +121,9 @@ func (l *launch) live(ctx context.Context) error {
 	l.group.usage(&l.usage)
 	if err := l.group.remove(); err != nil {
 		return err
+	}
+	if unsent != nil {
+		return refusef("cgroup", unsent, "")
 	}
 	return l.failure(ctx)
 }
@@ -152,9 +155,7 @@ func (l *launch) start() (talk *os.File, err error) {
 	theirs = append(theirs, os.NewFile(uintptr(pair[1]), "control"))
 	unix.SetNonblock(pair[0], true)
 	talk = os.NewFile(uintptr(pair[0]), "control")
-	started := make(chan error)
-	go l.keep(theirs, started)
-	if err := <-started; err != nil {
+	if err = l.launchInit(&theirs); err != nil {
 		for _, f := range append(ours[:], talk) {
 			f.Close()
 		}
@@ -165,6 +166,25 @@ func (l *launch) start() (talk *os.File, err error) {
 	l.streams.copy(&l.streams.out, "standard output", l.spec.Stdout, ours[1])
 	l.streams.copy(&l.streams.err, "standard error", l.spec.Stderr, ours[2])
 	return talk, nil
+}
+
+// launchInit writes the list of calls and starts the init with it as its last
+// descriptor.
+func (l *launch) launchInit(files *[]*os.File) error {
+	attr := l.attributes() // tells the plan who the candidate is
+	l.list = l.plan.list()
+	image, err := l.list.image()
+	if err != nil {
+		return refusef("plan of the launch", err, "give it fewer files in lower layers")
+	}
+	plan, err := memoryFile(initName, image, unix.MFD_NOEXEC_SEAL)
+	if err != nil {
+		return refusef("plan of the launch", err, "")
+	}
+	*files = append(*files, plan)
+	started := make(chan error)
+	go l.keep(*files, attr, started)
+	return <-started
 }
 
 // pipe makes a pipe whose far end blocks, as a program expects of its stdio.
@@ -185,10 +205,11 @@ func pipe(weWrite bool) (read, write *os.File, err error) {
 
 // keep starts the init and waits for its end on one thread: the init dies with
 // the thread that started it, so that thread must live as long as the init.
-func (l *launch) keep(files []*os.File, started chan<- error) {
+func (l *launch) keep(files []*os.File, attr *syscall.SysProcAttr, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p, err := os.StartProcess("/proc/self/exe", []string{initName}, &os.ProcAttr{Env: []string{}, Files: files, Sys: l.attributes()})
+	program := fmt.Sprintf("/proc/self/fd/%d", l.program.Fd())
+	p, err := os.StartProcess(program, []string{initName}, &os.ProcAttr{Env: []string{}, Files: files, Sys: attr})
 	if err != nil {
 		started <- refusef("start of the sandbox", err, hint())
 		return
@@ -233,16 +254,12 @@ func (l *launch) attributes() *syscall.SysProcAttr {
 }
 
 // send moves the init into its cgroup, if it was not born there, and only then
-// tells it what to do.
+// lets it begin.
 func (l *launch) send(talk *os.File) error {
 	if err := l.group.add(l.process.Pid); err != nil {
 		return err
 	}
-	data, err := json.Marshal(l.plan)
-	if err != nil {
-		return err
-	}
-	_, err = talk.Write(append(data, '\n'))
+	_, err := talk.Write([]byte{0})
 	return err
 }
 
@@ -309,17 +326,21 @@ func (l *launch) cpu() *time.Duration {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.exec != nil && l.group.version == 2 {
-		used -= l.exec.Before // it was born in the group
+	last := l.exit
+	if last == nil {
+		last = l.exec
 	}
-	if l.exit != nil {
-		used -= l.exit.CPU
-	} else if l.exec != nil {
-		used -= l.exec.CPU
+	if last != nil {
+		used -= span(last.CPU)
+		if l.group.version != 2 { // it came into the group when the plan began
+			used += span(last.Before)
+		}
 	}
 	used = max(used, 0)
 	return &used
 }
+
+func span(t unix.Timespec) time.Duration { return time.Duration(t.Nano()) }
 
 // listen takes the init's messages until its end of the socket is closed.
 func (l *launch) listen(talk *os.File) {
@@ -335,19 +356,10 @@ func (l *launch) listen(talk *os.File) {
 		if len(data) == 0 {
 			return
 		}
-		text = append(text, data...)
-		for {
-			line, rest, whole := bytes.Cut(text, []byte("\n"))
-			if !whole {
-				break
-			}
-			text = rest
-			var m message
-			if err := json.Unmarshal(line, &m); err != nil {
-				m = message{Phase: phaseFault, What: "message of the init", Why: err.Error()}
-			}
+		for text = append(text, data...); len(text) >= messageBytes; text = text[messageBytes:] {
+			m := readMessage(text)
 			l.note(m, descriptors)
-			if m.Phase == phaseExit {
+			if m.Kind == kindExit {
 				l.release(raw)
 			}
 		}
@@ -386,17 +398,19 @@ func receive(raw syscall.RawConn) (data []byte, descriptors []int) {
 func (l *launch) note(m message, descriptors []int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch m.Phase {
-	case phaseScratch:
+	switch m.Kind {
+	case kindScratch:
 		for _, fd := range descriptors {
 			l.scratch = append(l.scratch, os.NewFile(uintptr(fd), "scratch"))
 		}
-	case phaseExec:
+	case kindExec:
 		l.exec = &m
 		close(l.executed)
-	case phaseExit:
+	case kindExit:
 		l.exit = &m
-	case phaseFault, phaseCommand:
+	case kindCommand:
+		l.tried = append(l.tried, m)
+	case kindFault:
 		if l.fault == nil {
 			l.fault = &m
 		}

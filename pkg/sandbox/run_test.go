@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,7 +159,7 @@ func TestProcessLimit(t *testing.T) {
 		r := run(t, s, spec)
 		var n int
 		fmt.Sscan(string(r.Stdout), &n)
-		if r.Outcome != Exited || n < 5 || n > 20+initThreads {
+		if r.Outcome != Exited || n < 5 || n > 20+initTasks {
 			t.Errorf("limit 20: %d forks, %s %s", n, r.Outcome, r.Stderr)
 		}
 		spec.Limits.Pids = 0
@@ -284,13 +285,23 @@ func TestConcurrent(t *testing.T) {
 			rounds = 20
 		}
 		for range rounds {
-			var wg sync.WaitGroup
+			var wg, begun sync.WaitGroup
+			begun.Add(8)
 			ids := make([]string, 8)
 			for i := range ids {
 				wg.Add(1)
 				go func() {
 					defer wg.Done()
-					spec := sh(fmt.Sprintf("id -u; echo %d >/tmp/x; cat /tmp/x; ls /proc | grep -c '^[0-9]'", i))
+					spec := sh(fmt.Sprintf("read all; id -u; echo %d >/tmp/x; cat /tmp/x; ls /proc | grep -c '^[0-9]'", i))
+					reader, writer := io.Pipe()
+					spec.Stdin = reader
+					go func() { // answered when all eight run
+						begun.Wait()
+						writer.Close()
+					}()
+					spec.Argv[2] = "echo >&2; " + spec.Argv[2]
+					var once sync.Once
+					spec.Stderr = writerFunc(func(p []byte) (int, error) { once.Do(begun.Done); return len(p), nil })
 					spec.Limits.Pids = 10
 					spec.Limits.CPUs = 1
 					r, err := s.Run(context.Background(), spec)

@@ -4,15 +4,18 @@
 //
 // # Three processes
 //
-// The supervisor calls Run. It starts the init: the same binary, started again
-// through /proc/self/exe with a constant name and an empty environment, as
-// process 1 of new mount, pid, network, ipc and host name namespaces (and a
-// user namespace in user mode). The init reads a plan from a socket, builds the
-// file tree, gives up what it does not need, installs the system call filter
-// and starts the candidate, which is its only child. It stays process 1: the
-// candidate can neither trace nor signal it.
+// The supervisor calls Run. It starts the init, with a constant name and an
+// empty environment, as process 1 of new mount, pid, network, ipc and host name
+// namespaces (and a user namespace in user mode). The init is no Go program: it
+// is a few dozen instructions in a file in memory, which make the system calls
+// of a list in turn. The supervisor writes that list (list_linux.go has its form,
+// confine_linux.go and tree_linux.go its content): build the file tree, give up what is not
+// needed, install the system call filter, start the candidate, wait. Two starts
+// of a Go program were most of what a launch cost, its threads counted against
+// the candidate's, and its memory was this binary's. The init stays process 1:
+// the candidate can neither trace nor signal it.
 //
-//	supervisor ──plan──▶ init (process 1) ──fork, exec──▶ candidate
+//	supervisor ──list──▶ init (process 1) ──fork, exec──▶ candidate
 //	     ◀─scratch descriptors, exec stamp, exit stamp─┘
 //
 // # What the candidate sees
@@ -202,8 +205,8 @@ func (r Refusal) String() string {
 // Usage is what the launch used; nil where the machine cannot tell.
 type Usage struct {
 	CPU        *time.Duration // of all processes, the init's set-up taken off
-	PeakMemory *int64         // bytes, with the few MiB of the init
-	PidsPeak   *int64         // with the few threads of the init
+	PeakMemory *int64         // bytes, with the few KiB of the init
+	PidsPeak   *int64         // with the init
 }
 
 // Result is how a launch went. A candidate's failure is a Result, no error.

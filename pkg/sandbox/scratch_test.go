@@ -234,6 +234,22 @@ func TestCollectBudget(t *testing.T) {
 	}
 }
 
+// TestManyFiles bounds the time that a lower layer takes.
+func TestManyFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b", "c"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("xy"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all, bytes, err := measure(dir, 4); !slices.Equal(all, []string{".", "a", "b", "c"}) || bytes != 6 || err != nil {
+		t.Errorf("%q of %d bytes, %v", all, bytes, err)
+	}
+	if _, _, err := measure(dir, 3); err == nil || err.Error() != "more than 3 files and folders" {
+		t.Errorf("one too many: %v", err)
+	}
+}
+
 // TestCollectNamesFew checks that refusals cannot flood a record.
 func TestCollectNamesFew(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()

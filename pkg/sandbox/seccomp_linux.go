@@ -114,12 +114,14 @@ func byArgument(number, offset uint32, test uint16, values []uint32, errno unix.
 	return append([]unix.SockFilter{{Code: jumpEqual, K: number, Jf: uint8(len(block))}}, block...)
 }
 
-// installFilter puts the filter on this thread and all that it will start.
-func installFilter(frozen bool) error {
+// installFilter puts the filter on the init and all that it will start.
+func installFilter(l *list, frozen bool) {
 	prog := filter(frozen)
-	p := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&p))); errno != 0 {
-		return errno
-	}
-	return nil
+	instructions := l.bytes(unsafe.Slice((*byte)(unsafe.Pointer(&prog[0])), len(prog)*int(unsafe.Sizeof(prog[0]))))
+	program := value(l, struct {
+		length uint64 // of which the kernel reads 16 bits
+		filter uint64
+	}{length: uint64(len(prog))})
+	l.point(program+8, instructions)
+	l.do(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, program)
 }

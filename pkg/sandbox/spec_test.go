@@ -186,22 +186,6 @@ func TestNoValueShown(t *testing.T) {
 	}
 }
 
-// TestManyFiles bounds the time that a lower layer takes.
-func TestManyFiles(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"a", "b", "c"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("xy"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n, bytes, err := measure(dir, 4); n != 4 || bytes != 6 || err != nil {
-		t.Errorf("%d entries of %d bytes, %v", n, bytes, err)
-	}
-	if _, _, err := measure(dir, 3); err == nil || err.Error() != "more than 3 files and folders" {
-		t.Errorf("one too many: %v", err)
-	}
-}
-
 func TestProtectedRefused(t *testing.T) {
 	for path, want := range map[string]string{"relative": "not absolute", "/usr/share": "lies in /usr"} {
 		if _, err := newProtected([]string{path}); err == nil || !strings.Contains(err.Error(), want) {

@@ -3,12 +3,9 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,10 +17,7 @@ import (
 // "/" is still the host's; then one tmpfs, the stage, is laid over a folder that
 // every machine has, the root and the layers of overlays are put on it, and the
 // host's tree is let go with everything else.
-const (
-	stagePath = "/usr"
-	rootPath  = stagePath + "/root"
-)
+const stagePath = "/usr"
 
 // systemFolders are shown as they are: bound, or the same symbolic link.
 var systemFolders = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/libx32", "/lib64"}
@@ -43,146 +37,102 @@ var (
 )
 
 // tree builds the root and enters it.
-func (p *plan) tree() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("make / private: %w", err)
-	}
-	system, err := p.systemParts()
-	if err != nil {
-		return err
-	}
+func (p *plan) tree(l *list) {
+	l.do(unix.SYS_MOUNT, "", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	parts := p.systemParts(l)
 	sources := make([]int, len(p.Mounts))
 	for i, m := range p.Mounts {
-		if m.Source == "" {
-			continue
-		}
-		if sources[i], err = clone(m.Source, readOnly); err != nil {
-			return err
+		if m.Source != "" {
+			sources[i] = l.clone(m.Source, readOnly)
 		}
 	}
-	stage, root, err := newRoot()
-	if err != nil {
-		return err
-	}
-	defer unix.Close(stage)
-	defer unix.Close(root)
-	for _, x := range system {
-		if err := x.attach(root); err != nil {
-			return err
+	stage := l.memory(1<<20, 16384, writable, "mode", "755")
+	l.do(unix.SYS_MOVE_MOUNT, stage, "", unix.AT_FDCWD, stagePath, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	root := l.memory(1<<20, 4096, writable, "mode", "755")
+	l.attach(l.opens(unix.SYS_DUP, root), stage, "/root", true)
+	for _, x := range parts {
+		if x.link != "" {
+			l.do(unix.SYS_SYMLINKAT, x.link, root, x.target[1:])
+		} else {
+			l.attach(x.tree, root, x.target, x.folder)
 		}
 	}
-	if err := p.base(root); err != nil {
-		return err
-	}
-	if err := p.attachMounts(stage, root, sources); err != nil {
-		return err
-	}
-	return enter(root)
+	p.base(l, root)
+	p.attachMounts(l, stage, root, sources)
+	// Sealed, and the host's tree let go.
+	l.do(unix.SYS_MOUNT_SETATTR, root, "", unix.AT_EMPTY_PATH, l.setattr(readOnly), unix.MOUNT_ATTR_SIZE_VER0)
+	l.do(unix.SYS_FCHDIR, root)
+	l.close(root)
+	l.close(stage)
+	l.do(unix.SYS_PIVOT_ROOT, ".", ".")
+	l.do(unix.SYS_UMOUNT2, ".", unix.MNT_DETACH)
+	l.do(unix.SYS_CHDIR, "/")
 }
 
-func (p *plan) systemParts() ([]part, error) {
+// part is something of the machine that is about to appear at the same path.
+type part struct {
+	target string
+	tree   int // a detached mount
+	folder bool
+	link   string // a symbolic link to this instead
+}
+
+// systemParts clones what the machine has; /usr and the devices it must have.
+func (p *plan) systemParts(l *list) []part {
 	var parts []part
+	add := func(source string, attr uint64) {
+		info, err := os.Stat(source)
+		if err != nil && source != "/usr" && attr != device {
+			return
+		}
+		parts = append(parts, part{target: source, tree: l.clone(source, attr), folder: err == nil && info.IsDir()})
+	}
 	for _, d := range systemFolders {
 		if to, err := os.Readlink(d); err == nil {
-			parts = append(parts, part{target: d, tree: -1, link: to})
+			parts = append(parts, part{target: d, link: to})
 			continue
 		}
-		if err := addPart(&parts, d, readOnly); err != nil {
-			return nil, err
-		}
+		add(d, readOnly)
 	}
 	files := systemFiles
 	if p.Network {
 		files = append(slices.Clone(files), networkFiles...)
 	}
 	for _, f := range files {
-		if err := addPart(&parts, f, readOnly); err != nil {
-			return nil, err
-		}
+		add(f, readOnly)
 	}
 	for _, d := range devices {
-		if err := addPart(&parts, d, device); err != nil {
-			return nil, err
-		}
+		add(d, device)
 	}
-	proc, err := filesystem("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	parts = append(parts, part{target: "/proc", tree: proc})
-	for _, f := range procMasked {
-		tree, err := clone("/dev/null", device)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part{target: "/proc/" + f, tree: tree})
-	}
-	return parts, nil
-}
-
-// addPart adds what the machine has; /usr and the devices it must have.
-func addPart(parts *[]part, source string, attr uint64) error {
-	tree, err := clone(source, attr)
-	if errors.Is(err, fs.ErrNotExist) && source != "/usr" && attr != device {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	*parts = append(*parts, part{target: source, tree: tree})
-	return nil
-}
-
-func newRoot() (stage, root int, err error) {
-	if stage, err = memory(1<<20, 16384, writable, "mode", "755"); err != nil {
-		return -1, -1, err
-	}
-	if err := unix.MoveMount(stage, "", unix.AT_FDCWD, stagePath, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-		return -1, -1, fmt.Errorf("attach stage: %w", err)
-	}
-	if root, err = memory(1<<20, 4096, writable, "mode", "755"); err != nil {
-		return -1, -1, err
-	}
-	again, err := unix.Dup(root)
-	if err != nil {
-		return -1, -1, err
-	}
-	return stage, root, part{target: "/root", tree: again}.attach(stage)
+	return parts
 }
 
 // base adds what is the same in every sandbox: /proc, /tmp, /etc and links.
-func (p *plan) base(root int) error {
+func (p *plan) base(l *list, root int) {
+	l.attach(l.filesystem("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC), root, "/proc", true)
+	for _, f := range procMasked {
+		tree := l.clone("/dev/null", device)
+		l.may(unix.ENOENT, unix.SYS_MOVE_MOUNT, tree, "", root, "proc/"+f, unix.MOVE_MOUNT_F_EMPTY_PATH) // a kernel without it
+		l.close(tree)
+	}
 	for _, d := range procReadOnly {
-		if err := freeze(root, "proc/"+d); err != nil {
-			return err
-		}
+		l.freeze(root, "proc/"+d)
 	}
-	temporary, err := memory(p.Temporary, p.Inodes, writable, "mode", "1777")
-	if err != nil {
-		return err
-	}
-	if err := (part{target: "/tmp", tree: temporary}).attach(root); err != nil {
-		return err
-	}
+	l.attach(l.memory(p.Temporary, p.Inodes, writable, "mode", "1777"), root, "/tmp", true)
 	for _, d := range []string{"var", "etc"} {
-		if err := unix.Mkdirat(root, d, 0o755); err != nil && err != unix.EEXIST {
-			return err
-		}
+		l.may(unix.EEXIST, unix.SYS_MKDIRAT, root, d, 0o755)
 	}
-	for name, to := range map[string]string{
+	links := map[string]string{
 		"dev/fd": "/proc/self/fd", "dev/stdin": "/proc/self/fd/0", "dev/stdout": "/proc/self/fd/1", "dev/stderr": "/proc/self/fd/2",
 		"dev/shm": "/tmp", "var/tmp": "/tmp",
-	} {
-		if err := unix.Symlinkat(to, root, name); err != nil {
-			return fmt.Errorf("make /%s: %w", name, err)
-		}
 	}
-	for name, text := range p.files() {
-		if err := writeFile(root, name, text); err != nil {
-			return fmt.Errorf("write /%s: %w", name, err)
-		}
+	for _, name := range slices.Sorted(maps.Keys(links)) {
+		l.do(unix.SYS_SYMLINKAT, links[name], root, name)
 	}
-	return nil
+	files := p.files()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		l.writeFile(root, name, files[name])
+	}
 }
 
 // files is the synthetic part of /etc.
@@ -202,65 +152,79 @@ func (p *plan) files() map[string]string {
 
 // attachMounts adds binds and scratches, parents first, and sends the
 // descriptors of the scratches that are to be collected.
-func (p *plan) attachMounts(stage, root int, sources []int) error {
+func (p *plan) attachMounts(l *list, stage, root int, sources []int) {
 	var collect []int
 	for i, m := range p.Mounts {
-		tree, err := p.layer(i, stage, sources[i])
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.Target, err)
-		}
+		tree := p.layer(l, i, stage, sources[i])
 		if m.Collect {
-			fd, err := unix.Openat(tree, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return fmt.Errorf("open %s: %w", m.Target, err)
-			}
-			defer unix.Close(fd)
-			collect = append(collect, fd)
+			collect = append(collect, l.opens(unix.SYS_OPENAT, tree, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 		}
-		if err := (part{target: m.Target, tree: tree}).attach(root); err != nil {
-			return err
+		own := -1
+		if len(m.Give) > 0 {
+			own = l.opens(unix.SYS_DUP, tree)
 		}
-		if m.Scratch && m.Source != "" {
-			if err := p.own(rootPath + m.Target); err != nil {
-				return err
-			}
+		l.attach(tree, root, m.Target, !m.File)
+		if own >= 0 {
+			p.own(l, own, m)
 		}
 	}
 	if len(collect) > 0 {
-		tell(message{Phase: phaseScratch}, collect...)
+		l.send((&message{Kind: kindScratch}).bytes(), collect)
+		for _, fd := range collect {
+			l.close(fd)
+		}
 	}
-	return nil
+}
+
+// send sends a message with descriptors.
+func (l *list) send(text []byte, descriptors []int) {
+	rights := unix.UnixRights(descriptors...)
+	vector := value(l, [2]uint64{0, uint64(len(text))})
+	l.point(vector, l.bytes(text))
+	header := value(l, unix.Msghdr{Iovlen: 1, Controllen: uint64(len(rights))})
+	l.point(header+16, vector)          // iov
+	l.point(header+32, l.bytes(rights)) // control
+	l.do(unix.SYS_SENDMSG, control, header, 0)
 }
 
 // layer makes the detached mount of entry i out of its source, if it has one.
-func (p *plan) layer(i, stage, source int) (int, error) {
+func (p *plan) layer(l *list, i, stage, source int) int {
 	m := p.Mounts[i]
+	defer l.about(m.Target)()
 	attr, id := writable, strconv.Itoa(p.UID)
 	if m.NoExec {
 		attr |= unix.MOUNT_ATTR_NOEXEC
 	}
 	if m.Scratch && m.Source != "" {
-		return p.overlay(i, stage, source, attr)
+		return p.overlay(l, i, stage, source, attr)
 	}
 	if m.Scratch {
-		return memory(m.Bytes, m.Inodes, attr, "mode", "755", "uid", id, "gid", id)
+		return l.memory(m.Bytes, m.Inodes, attr, "mode", "755", "uid", id, "gid", id)
 	}
-	if missing := p.missing(i, source); len(missing) > 0 {
-		return withPlaces(i, stage, source, missing)
+	if missing := p.missing(i); len(missing) > 0 {
+		return l.withPlaces(i, stage, source, missing)
 	}
-	return source, nil
+	return source
 }
 
 // missing lists the mounts that lie in bind i, by their path in it, and have no
 // place of the right kind there: a bind is read-only, so none can be made in it.
-func (p *plan) missing(i, source int) []mount {
+func (p *plan) missing(i int) []mount {
 	var out []mount
+	source := -1
 	for _, m := range p.Mounts[i+1:] {
 		rel, in := strings.CutPrefix(m.Target, p.Mounts[i].Target+"/")
 		if !in {
 			continue
 		}
-		if folder, there := kind(source, rel); !there || folder == m.File {
+		if source < 0 {
+			fd, err := unix.Open(p.Mounts[i].Source, unix.O_PATH|unix.O_CLOEXEC, 0)
+			if err == nil { // else the init will fail to open it too
+				source = fd
+				defer unix.Close(fd)
+			}
+		}
+		if folder, there := kindOf(source, rel); !there || folder == m.File {
 			m.Target = rel
 			out = append(out, m)
 		}
@@ -269,38 +233,24 @@ func (p *plan) missing(i, source int) []mount {
 }
 
 // withPlaces lays a tree of empty places under a bind, as a read-only overlay.
-func withPlaces(i, stage, source int, missing []mount) (int, error) {
+func (l *list) withPlaces(i, stage, source int, missing []mount) int {
 	dir := "/" + strconv.Itoa(i)
-	if err := (part{target: dir + "/lower", tree: source}).attach(stage); err != nil {
-		return -1, err
-	}
+	l.attach(source, stage, dir+"/lower", true)
 	for _, m := range missing {
-		at, err := place(stage, dir+"/places/"+m.Target, !m.File)
-		if err != nil {
-			return -1, err
-		}
-		unix.Close(at)
+		l.close(l.place(stage, dir+"/places/"+m.Target, !m.File))
 	}
-	return filesystem("overlay", readOnly, "lowerdir", stagePath+dir+"/places:"+stagePath+dir+"/lower")
+	return l.filesystem("overlay", readOnly, "lowerdir", stagePath+dir+"/places:"+stagePath+dir+"/lower")
 }
 
 // overlay makes a scratch that starts with the content of its lower layer.
-func (p *plan) overlay(i, stage, lower, attr int) (int, error) {
+func (p *plan) overlay(l *list, i, stage, lower, attr int) int {
 	m, dir := p.Mounts[i], "/"+strconv.Itoa(i)
-	upper, err := memory(m.Bytes, m.Inodes, writable, "mode", "700")
-	if err != nil {
-		return -1, err
-	}
-	for _, x := range []part{{target: dir + "/lower", tree: lower}, {target: dir + "/upper", tree: upper}} {
-		if err := x.attach(stage); err != nil {
-			return -1, err
-		}
-	}
+	upper := l.memory(m.Bytes, m.Inodes, writable, "mode", "700")
+	l.attach(lower, stage, dir+"/lower", true)
+	l.attach(upper, stage, dir+"/upper", true)
 	on := stagePath + dir
 	for _, d := range []string{"/upper/files", "/upper/work"} {
-		if err := os.Mkdir(on+d, 0o755); err != nil {
-			return -1, err
-		}
+		l.do(unix.SYS_MKDIRAT, unix.AT_FDCWD, on+d, 0o755)
 	}
 	options := []string{"lowerdir", on + "/lower", "upperdir", on + "/upper/files", "workdir", on + "/upper/work"}
 	if p.Privileged {
@@ -308,43 +258,16 @@ func (p *plan) overlay(i, stage, lower, attr int) (int, error) {
 	} else {
 		options = append(options, "userxattr", "")
 	}
-	return filesystem("overlay", attr, options...)
+	return l.filesystem("overlay", attr, options...)
 }
 
-// own gives everything in a lower layer to the candidate, who could not write
-// what belongs to the supervisor.
-func (p *plan) own(dir string) error {
-	return filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		var st unix.Stat_t
-		if err := unix.Lstat(name, &st); err != nil {
-			return err
-		}
-		if int(st.Uid) == p.UID {
-			return nil
-		}
-		if err := unix.Lchown(name, p.UID, p.UID); err != nil {
-			return fmt.Errorf("give %s to the sandboxed user: %w", path.Join("/", strings.TrimPrefix(name, rootPath)), err)
-		}
-		return nil
-	})
-}
-
-// enter seals the root, makes it "/" and lets the host's tree go.
-func enter(root int) error {
-	if err := unix.MountSetattr(root, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: readOnly}); err != nil {
-		return fmt.Errorf("seal root: %w", err)
+// own gives what is in a lower layer to the candidate, who could not write what
+// belongs to the supervisor. The tree is read-only below and new above, so no
+// part of a path can be a link.
+func (p *plan) own(l *list, tree int, m mount) {
+	defer l.about("owner of " + m.Target)()
+	for _, rel := range m.Give {
+		l.do(unix.SYS_FCHOWNAT, tree, rel, p.UID, p.UID, unix.AT_SYMLINK_NOFOLLOW)
 	}
-	if err := unix.Fchdir(root); err != nil {
-		return err
-	}
-	if err := unix.PivotRoot(".", "."); err != nil {
-		return fmt.Errorf("pivot_root: %w", err)
-	}
-	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("let the host's tree go: %w", err)
-	}
-	return unix.Chdir("/")
+	l.close(tree)
 }

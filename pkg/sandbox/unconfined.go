@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -215,7 +216,11 @@ func (g *processGroup) start(spec Spec) ([]*os.File, error) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(g.cmd.Dir, path)
 		}
-		return nil, commandError(spec.Argv[0], explainExec(path, err))
+		mode, there := fs.FileMode(0), false
+		if info, err := os.Stat(path); err == nil {
+			mode, there = info.Mode(), true
+		}
+		return nil, commandError(spec.Argv[0], explainExec(mode, there, err))
 	}
 	g.streams.limit, g.streams.over = spec.Limits.Output, func() { g.kill(overWrite) }
 	feed(ours[0], spec.Stdin)

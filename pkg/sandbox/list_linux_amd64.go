@@ -1,0 +1,3 @@
+package sandbox
+
+const initMachine = 62 // EM_X86_64

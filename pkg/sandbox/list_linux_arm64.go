@@ -1,0 +1,3 @@
+package sandbox
+
+const initMachine = 183 // EM_AARCH64
