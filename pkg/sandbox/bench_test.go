@@ -56,3 +56,34 @@ func BenchmarkTrue(b *testing.B) {
 		b.ReportMetric(float64(c.took[len(c.took)/2].Microseconds())/1000, c.name+"-median-ms")
 	}
 }
+
+// BenchmarkWork compares the CPU time of the same work outside and inside.
+func BenchmarkWork(b *testing.B) {
+	perl, err := exec.LookPath("perl")
+	if err != nil {
+		b.Skip(err)
+	}
+	const work = "for (1 .. 4_000_000) { $x += $_ * 3 % 7 }"
+	s, err := New(Options{})
+	if err != nil {
+		b.Skip(err)
+	}
+	defer s.Close()
+	var outside, inside []float64
+	for b.Loop() {
+		c := exec.Command(perl, "-e", work)
+		if err := c.Run(); err != nil {
+			b.Fatal(err)
+		}
+		outside = append(outside, (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds())
+		r, err := s.Run(context.Background(), Spec{Argv: []string{perl, "-e", work}, Limits: small()})
+		if err != nil || r.Usage.CPU == nil {
+			b.Skipf("nobody counts CPU time here: %v", err)
+		}
+		inside = append(inside, r.Usage.CPU.Seconds())
+	}
+	slices.Sort(outside)
+	slices.Sort(inside)
+	b.ReportMetric(inside[0]/outside[0], "inside/outside-least")
+	b.ReportMetric(inside[len(inside)/2]/outside[len(outside)/2], "inside/outside-median")
+}

@@ -121,6 +121,7 @@ func hint() string {
 		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "run as root, or sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
 		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "run as root, or sudo sysctl -w kernel.unprivileged_userns_clone=1"},
 		{"/proc/sys/user/max_user_namespaces", "0", "run as root, or sudo sysctl -w user.max_user_namespaces=10000"},
+		{"/proc/sys/vm/memfd_noexec", "2", "sudo sysctl -w vm.memfd_noexec=1: the sandbox starts a program that lies in memory"},
 	} {
 		if data, err := os.ReadFile(x.file); err == nil && strings.TrimSpace(string(data)) == x.bad {
 			return x.cure

@@ -230,6 +230,27 @@ func TestStreams(t *testing.T) {
 	})
 }
 
+// TestFlood has a candidate print a gigabyte: it is cut at once, and nothing is
+// held but what may be kept.
+func TestFlood(t *testing.T) {
+	s := open(t, User)
+	spec := sh("head -c 1000000000 /dev/zero")
+	spec.Limits.Output = 4 << 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := run(t, s, spec)
+	runtime.ReadMemStats(&after)
+	if r.Outcome != OutputLimit || int64(len(r.Stdout)) != spec.Limits.Output || r.StdoutBytes > 64<<20 {
+		t.Errorf("%s, kept %d of %d bytes", r.Outcome, len(r.Stdout), r.StdoutBytes)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 32<<20 {
+		t.Errorf("%d bytes were allocated for %d", grown, spec.Limits.Output)
+	}
+	if long() && r.Wall > time.Second {
+		t.Errorf("cut after %v", r.Wall)
+	}
+}
+
 type brokenWriter struct{}
 
 var errBroken = errors.New("no room")
