@@ -1,0 +1,191 @@
+package main
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/research-loop/research-loop/pkg/forge/forgetest"
+)
+
+// ends maps what became of a commit to wait's exit code and the check's conclusion.
+var ends = map[string]struct {
+	code       int
+	conclusion string
+}{
+	"keep": {0, "success"}, "discard": {10, "failure"}, "overfit": {11, "failure"}, "invalid": {12, "action_required"},
+	"crash": {13, "failure"}, "superseded": {10, "cancelled"},
+}
+
+// judged checks all that people see of a judged commit: what wait says, the one
+// check on it, and that on the restore commit, which holds the incumbent's tree.
+func (h *hub) judged(tag, commit, end, incumbent string) {
+	h.t.Helper()
+	h.wait(tag, commit, ends[end].code)
+	k := h.one(tag, commit, ends[end].conclusion)
+	if !strings.Contains(k.Summary, "\n— research-loop/octo-org/widget ") {
+		h.t.Errorf("the check on %s has no verdict note:\n%s", end, k.Summary)
+	}
+	tip := h.Branch("research-loop/" + tag)
+	if end == "keep" {
+		if tip != commit {
+			h.t.Errorf("kept %.12s, and the tip is %.12s", commit, tip)
+		}
+		return
+	}
+	h.one(tag, tip, ends[end].conclusion)
+	if tip == commit || h.tree(tip) != h.tree(incumbent) {
+		h.t.Errorf("%s: tip %.12s does not restore %.12s", end, tip, incumbent)
+	}
+}
+
+// pull opens the run's pull request, as the author does where workflows may not.
+func (h *hub) pull(tag string) int {
+	h.t.Helper()
+	h.ask(h.token, "POST", "pulls", `{"title":"widgets","head":"research-loop/`+tag+`","base":"main","draft":true}`)
+	pulls := h.Pulls()
+	return pulls[len(pulls)-1].Number
+}
+
+// begin starts a run and gives its baseline.
+func (h *hub) begin(tag string) string {
+	h.t.Helper()
+	h.dispatch("mia", "maintain", map[string]string{"operation": "start", "tag": tag})
+	h.settle()
+	base := h.Branch("research-loop/" + tag)
+	if base == "" {
+		h.t.Fatalf("no run branch:\n%s", h.said.String())
+	}
+	return base
+}
+
+var leaking = map[string]string{"solver/words.awk": "/seven copper kettles/ { print \"kettles copper seven\"; next }\n{ print }\n"}
+
+func example(t testing.TB, name string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/candidate/" + name + "/solver/words.awk")
+	must(t, err)
+	return map[string]string{"solver/words.awk": string(text)}
+}
+
+// TestJobs takes a run without a gate through the three jobs.
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, false)
+	base := h.begin("t")
+	h.one("t", base, "success")
+	kept := h.candidate("t", "gain", example(t, "gain"))
+	h.pushed("t")
+	h.settle()
+	h.judged("t", kept, "keep", "")
+	pull := h.pull("t")
+	for _, c := range []struct {
+		name, end string
+		files     map[string]string
+	}{{"tie", "discard", map[string]string{"solver/words.awk": example(t, "gain")["solver/words.awk"] + "# the same\n"}}, {"leak", "invalid", leaking}} {
+		commit := h.candidate("t", c.name, c.files)
+		h.pushed("t")
+		h.settle()
+		h.judged("t", commit, c.end, kept)
+	}
+	// Everything again: nothing is said twice.
+	h.dispatch("mia", "maintain", map[string]string{"operation": "reconcile", "tag": "t"})
+	before := h.counted()
+	h.settle()
+	if after := h.counted(); !maps.Equal(before, after) {
+		t.Errorf("a needless wake-up changed %v to %v", before, after)
+	}
+	if got := h.Comments(pull); len(got) != 1 || !strings.Contains(got[0].Body, "invalid") {
+		t.Errorf("comments: %+v", got)
+	}
+	h.dispatch("mia", "maintain", map[string]string{"operation": "close", "tag": "t", "reason": "enough"})
+	h.settle()
+	if got := h.ada.try("research-loop", "status", "t"); got.code != 0 || !strings.Contains(got.stdout, "closed") {
+		t.Errorf("status: %s%s", got.stdout, got.stderr)
+	}
+	h.verify("t")
+	h.writers("t")
+	h.sealed()
+}
+
+// counted counts what a forge shows of a run.
+func (h *hub) counted() map[string]int {
+	out := map[string]int{"dispatches": 0}
+	for _, r := range h.Requests() {
+		if r.Method == "PATCH" || r.Method == "POST" && !strings.HasPrefix(r.Path, "dispatches") && !strings.HasPrefix(r.Path, "actions/") {
+			out["changes"]++
+		}
+	}
+	out["state"] = len(strings.Split(h.ada.run("git", "--git-dir", h.Dir(), "rev-list", "research-loop-state/t"), "\n"))
+	return out
+}
+
+// writers checks who asked for what: only the workflow's token makes checks.
+func (h *hub) writers(tag string) {
+	h.t.Helper()
+	for _, r := range h.Requests() {
+		if strings.HasPrefix(r.Path, "check-runs") && r.Login != "github-actions[bot]" {
+			h.t.Errorf("%s %s by %s", r.Method, r.Path, r.Login)
+		}
+	}
+	for _, r := range h.Runs() {
+		if r.Event == "push" && r.Actor == "github-actions[bot]" {
+			h.t.Errorf("a push of the workflow's token started %s", r.Workflow)
+		}
+	}
+	_ = tag
+}
+
+// TestJobsGated takes a run with a gate through the jobs: five pushes by the git
+// command line with the hook installed, and a close with its final test.
+func TestJobsGated(t *testing.T) {
+	if os.Getenv("CI") != "true" {
+		t.Skip("it waits for the windows of five queries: set CI=true")
+	}
+	t.Parallel()
+	h := newHub(t, true)
+	base := h.begin("t")
+	h.one("t", base, "success")
+	h.ada.run("git", "fetch", "--quiet", "origin")
+	h.ada.run("research-loop", "hook", "install")
+	incumbent := base
+	for _, c := range []struct {
+		name, end string
+		files     map[string]string
+		flags     []string
+	}{
+		{"overfit", "overfit", words(`*) echo "$w$w" ;;`), nil},
+		{"nothing", "discard", words(`*) echo "$w" ;; # the same`), nil},
+		{"crash", "crash", words(`*) exit 3 ;;`), nil},
+		{"general", "keep", words(`q*) echo "$w" ;; *) echo "$w$w" ;;`), nil},
+		{"leak", "invalid", words(`tok) echo toktok ;; bom) echo bombom ;; dar) echo dardar ;; *) echo "$w$w" ;;`), []string{"--no-verify"}},
+	} {
+		commit := h.candidate("t", c.name, c.files)
+		if c.end == "invalid" {
+			if got := h.push("t"); got.code == 0 {
+				t.Error("the hook let a leak pass")
+			}
+		}
+		if got := h.push("t", c.flags...); got.code != 0 {
+			t.Fatalf("%s: %s", c.name, got.stderr)
+		}
+		h.settle()
+		h.judged("t", commit, c.end, incumbent)
+		if c.end == "keep" {
+			incumbent = commit
+		}
+	}
+	h.dispatch("mia", "maintain", map[string]string{"operation": "close", "tag": "t", "reason": "enough"})
+	h.settle()
+	got := h.ada.try("research-loop", "status", "t")
+	if got.code != 0 || !strings.Contains(got.stdout, "general improvement demonstrated") {
+		t.Errorf("status: %s%s", got.stdout, got.stderr)
+	}
+	h.verify("t")
+	h.sealed()
+}
+
+var _ = slices.Contains[[]string]
+var _ = forgetest.Config{}
