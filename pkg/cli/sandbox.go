@@ -160,18 +160,3 @@ func (e *Env) usage(r sandbox.Result, box *sandbox.Sandbox) error {
 	_, err = fmt.Fprintf(e.Stderr, "%s\n", line)
 	return err
 }
-
-// sandboxExit gives the exit code that a shell user expects.
-func sandboxExit(r sandbox.Result) int {
-	switch r.Outcome {
-	case sandbox.OutputLimit:
-		return 122
-	case sandbox.OutOfMemory:
-		return 123
-	case sandbox.TimedOut, sandbox.CPULimit:
-		return 124
-	case sandbox.Signalled:
-		return 128 + r.Signal
-	}
-	return r.Exit
-}

@@ -94,9 +94,9 @@ type Gate struct {
 	// Margin is a whole number of cases; of workloads, a fraction of the
 	// reference's value.
 	Margin float64
-	// Seconds is how long the launches of a query take to anybody who watches,
-	// and how long its scoring does, whatever they really take.
-	Seconds   time.Duration
+	// Window is how long the launches of a query take to anybody who watches, and
+	// how long its scoring does, whatever they really take.
+	Window    time.Duration
 	Cases     string    // where the cases come from: user, untouched-split or generated
 	Direction Direction // which score of a case is better
 	Workloads bool      // every case is a workload that must pass by itself

@@ -63,7 +63,7 @@ func (k *checker) gate() {
 		k.bad(k.root.get("evaluation", "extract"), "a gate counts wins and losses case by case, and a regex reads no cases",
 			"write extract: json and let the scorer print {\"metrics\": {…}, \"cases\": [{\"id\": …, \"score\": …}]}")
 	}
-	if e := k.c.Evaluation; g.Seconds > 0 && e.Timeout > g.Seconds {
+	if e := k.c.Evaluation; g.Window > 0 && e.Timeout > g.Window {
 		k.bad(n.get("seconds"), fmt.Sprintf("less than the timeout of one launch, %s", writeSpan(e.Timeout)),
 			fmt.Sprintf("write at least %d: whatever takes longer fails the gate", int(math.Ceil(e.Timeout.Seconds()))))
 	}
@@ -111,4 +111,4 @@ func (k *checker) sealed(n *node, split SealedSplit) {
 
 // Held is how long the steps of a validation pass take by contract: its
 // launches and its scoring fill gate.seconds each.
-func (g *Gate) Held() time.Duration { return 2 * g.Seconds }
+func (g *Gate) Held() time.Duration { return 2 * g.Window }

@@ -26,7 +26,7 @@ func gated(t *testing.T, keys []string) string {
 func TestGate(t *testing.T) {
 	keys := recipients(t, 3)
 	c := mustParse(t, gated(t, keys))
-	want := Gate{Queries: 16, Rule: "non_inferior", Margin: 5, Seconds: 2 * time.Minute, Cases: "untouched-split", Direction: Higher}
+	want := Gate{Queries: 16, Rule: "non_inferior", Margin: 5, Window: 2 * time.Minute, Cases: "untouched-split", Direction: Higher}
 	if c.Gate == nil || *c.Gate != want {
 		t.Fatalf("gate %+v, want %+v", c.Gate, want)
 	}

@@ -97,7 +97,7 @@ func asked(c *Contract, f Facts) []string {
 	} else {
 		out = append(out, fmt.Sprintf("%s with margin %s, against the best gate result of any kept commit", g.Rule, writeNumber(g.Margin)),
 			fmt.Sprintf("at most %d queries, the baseline's included; cases: %s", g.Queries, g.Cases),
-			fmt.Sprintf("each query lasts %s for its launches and as long for its scoring", writeSpan(g.Seconds)))
+			fmt.Sprintf("each query lasts %s for its launches and as long for its scoring", writeSpan(g.Window)))
 	}
 	for _, s := range f.Splits {
 		if s.Asked > 0 {

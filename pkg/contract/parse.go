@@ -215,7 +215,7 @@ func (n *node) gate(usual Direction) *Gate {
 	}
 	g := &Gate{
 		Queries: int(n.get("queries").int()), Rule: n.get("rule").string(),
-		Seconds: time.Duration(n.get("seconds").int()) * time.Second, Cases: n.get("cases").string(),
+		Window: time.Duration(n.get("seconds").int()) * time.Second, Cases: n.get("cases").string(),
 		Direction: Direction(n.get("direction").string()),
 	}
 	if g.Direction == "" {

@@ -265,7 +265,7 @@ func (w *writer) gate(g Gate) {
 	w.int("queries", g.Queries)
 	w.text("rule", g.Rule)
 	w.number("margin", g.Margin)
-	w.int("seconds", int(g.Seconds/time.Second))
+	w.int("seconds", int(g.Window/time.Second))
 	w.text("cases", g.Cases)
 	w.text("direction", string(g.Direction))
 	w.line("workloads: " + strconv.FormatBool(g.Workloads))

@@ -50,7 +50,7 @@ func PlanOf(c *contract.Contract) Plan {
 		return Plan{Direction: c.Metric.Direction}
 	}
 	return Plan{
-		Queries: c.Gate.Queries, Rule: Rule(c.Gate.Rule), Margin: c.Gate.Margin, Duration: c.Gate.Seconds,
+		Queries: c.Gate.Queries, Rule: Rule(c.Gate.Rule), Margin: c.Gate.Margin, Duration: c.Gate.Window,
 		Source: Source(c.Gate.Cases), Direction: c.Gate.Direction, Workloads: c.Gate.Workloads,
 	}
 }

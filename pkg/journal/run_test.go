@@ -26,7 +26,7 @@ func terms() *contract.Sealed {
 // gatedTerms is a contract with a gate of so many queries and a final test.
 func gatedTerms(queries int) *contract.Sealed {
 	c := terms()
-	c.Gate = &contract.Gate{Queries: queries, Rule: "non_inferior", Margin: 3, Seconds: time.Second, Cases: "user", Direction: contract.Higher}
+	c.Gate = &contract.Gate{Queries: queries, Rule: "non_inferior", Margin: 3, Window: time.Second, Cases: "user", Direction: contract.Higher}
 	c.Splits = contract.Splits{Validation: "v", Final: "f"}
 	c.Facts.Splits = []contract.SplitFact{{Name: "validation", Cases: 100}, {Name: "final", Cases: 20}}
 	return c

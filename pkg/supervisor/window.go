@@ -24,7 +24,7 @@ func openWindow(stage ledger.Stage, c *contract.Sealed) window {
 		return window{}
 	}
 	now := time.Now()
-	return window{now, now.Add(c.Gate.Seconds)}
+	return window{now, now.Add(c.Gate.Window)}
 }
 
 // within gives a context that ends early enough for the work to be cleared
