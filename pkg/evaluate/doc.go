@@ -26,6 +26,10 @@
 // evaluation.timeout bounds one launch, evaluation.total the launches of one
 // arm on one split in one repetition, wall time from exec to exit; the build has
 // its own time, the scorer that of one launch.
+// evaluation.resources bounds memory, processes, processors, output and room for
+// temporary files; a launch is kept on its processors, so CPU time is bounded by
+// wall time. Files in /tmp (16384) and open files a process (1024) are the
+// sandbox's own.
 //
 // An arm is built once a pass, by a shell in /arm, with HOME, XDG_CACHE_HOME
 // and GOCACHE in /cache: an overlay whose lower layer is the warm cache. Only
