@@ -342,7 +342,7 @@ func (e *Env) reconcileRun(cmd *cobra.Command, args []string) error {
 			}
 			if every <= 0 || sup.Run.Closed != nil {
 				s.track(cmd.Context())
-				return e.showStatus(cmd, sup, step)
+				return errors.Join(e.showStatus(cmd, sup, step), stopped(sup.Run))
 			}
 			select {
 			case <-cmd.Context().Done():
@@ -351,6 +351,14 @@ func (e *Env) reconcileRun(cmd *cobra.Command, args []string) error {
 			}
 		}
 	})
+}
+
+// stopped is the answer of a run that one of its own conditions has ended.
+func stopped(r *journal.Run) error {
+	if r.Closed == nil || r.Closing == nil || r.Closing.By != supervisor.ByContract {
+		return nil
+	}
+	return &verdictError{exitStopped, "the run has ended: " + report.Line(r.Closing.Reason), "research-loop report " + r.Tag}
 }
 
 func closeCommand(env *Env) *cobra.Command {

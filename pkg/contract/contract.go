@@ -52,6 +52,9 @@ const (
 	BestEffortLimits = "best-effort-limits" // limits that the machine cannot enforce are left out
 	NoGate           = "no-gate"            // the run has no sealed gate
 	ReusedGate       = "reused-gate"        // earlier runs may have asked the same gate cases
+	// RepositorySecrets lets the keys be plain secrets of the repository, which
+	// every author who may push a workflow file can read.
+	RepositorySecrets = "repository-secrets"
 )
 
 // Contract is what a run agreed to, with every default filled in. Paths are

@@ -88,7 +88,7 @@ func draftFields() []field {
 			{name: "pattern", kind: regex, need: true, doc: "RE2 expression whose matches are struck."},
 		}}},
 		{name: "exceptions", kind: list, doc: "Walls that this run does without; every report names them.", item: &field{kind: choice,
-			enum: []string{BestEffortLimits, NoGate, ReusedGate}, later: []string{"in-process", "network", "repository-secrets"}}},
+			enum: []string{BestEffortLimits, NoGate, ReusedGate, RepositorySecrets}, later: []string{"in-process", "network"}}},
 	}
 }
 

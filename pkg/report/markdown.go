@@ -72,7 +72,7 @@ func facts(r *journal.Run) [][2]string {
 		{"population", c.Population},
 		{"frozen command", c.Evaluation.Score},
 		{"contract", string(c.Digest)},
-		{"level", c.Facts.Level + ": the supervisor ran on a machine of the author's; it protects against candidate code, not against an author with the same account"},
+		{"level", levelText(c.Facts.Level)},
 		{"branch", fmt.Sprintf("%s, judged up to %s", journal.RunBranch(contract.Tag(r.Tag)), r.Tip)},
 		{"records", fmt.Sprintf("%s, %s", journal.StateBranch(contract.Tag(r.Tag)), journal.Folder(contract.Tag(r.Tag)))},
 		{"signatures", signatures(r)},
@@ -91,8 +91,25 @@ func facts(r *journal.Run) [][2]string {
 	if len(c.Exceptions) > 0 {
 		out = append(out, [2]string{"exceptions", strings.Join(c.Exceptions, ", ")})
 	}
+	if len(r.Entries) > 0 && r.Incumbent.Commit != "" {
+		best := r.Entries[r.Incumbent.Iteration]
+		out = append(out, [2]string{"development", fmt.Sprintf("%s %s → %s", c.Metric.Name, number(r.Entries[0].PrimaryValue), number(best.PrimaryValue))})
+	}
 	out = append(out, sealedFacts(r)...)
 	return append(out, [2]string{"remaining uncertainty", uncertainty(r)})
+}
+
+// levelText says what a level of trust means.
+func levelText(level string) string {
+	switch level {
+	case "protected":
+		return level + ": only the supervisor can write the records, and the default branch takes changes by reviewed pull request"
+	case "signed":
+		return level + ": whoever changes the records is found out by their signatures, not kept from it"
+	case "open":
+		return level + ": no secret can be kept from the author here, so nothing was sealed and no signature is believed"
+	}
+	return level + ": the supervisor ran on a machine of the author's; it protects against candidate code, not against an author with the same account"
 }
 
 // signatures says who vouches for the records.

@@ -255,7 +255,7 @@ func (s *Supervisor) do(ctx context.Context, step journal.Step) error {
 	case journal.Pause:
 		return s.hold(&ledger.Halted{Reason: step.Reason, Paused: true})
 	case journal.Stop:
-		return s.hold(&ledger.Closing{Reason: step.Reason, By: byContract})
+		return s.hold(&ledger.Closing{Reason: step.Reason, By: ByContract})
 	case journal.Close:
 		return s.hold(&ledger.Closed{Reason: step.Reason, Best: s.Run.Best()})
 	}

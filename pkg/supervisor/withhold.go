@@ -21,8 +21,8 @@ import (
 // its digest, and what follows from such texts is derived again. It is pushed
 // again once; a remote that refuses even that is a person's concern.
 
-// byContract closes a run whose stop condition holds.
-const byContract = "contract"
+// ByContract is who closes a run whose stop condition holds.
+const ByContract = "contract"
 
 // refusedAsSecret says whether a push was refused for what looks like a secret.
 func refusedAsSecret(err error) bool {
@@ -95,7 +95,7 @@ func (s *Supervisor) plain(d ledger.Data, logs map[string][]byte) (ledger.Data, 
 	case *ledger.Authorised:
 		return &ledger.Authorised{Reason: ledger.Withheld(d.Reason), By: d.By}, nil
 	case *ledger.Closing:
-		if d.By != byContract { // its reason is one of the program's own
+		if d.By != ByContract { // its reason is one of the program's own
 			return &ledger.Closing{Reason: ledger.Withheld(d.Reason), By: d.By, Interrupt: d.Interrupt}, nil
 		}
 	case *ledger.Closed:
