@@ -324,8 +324,12 @@ func (e *Env) showValues(cmd *cobra.Command, tag string, values []supervisor.Att
 		return e.json("gate-values", map[string]any{"tag": tag, "values": append([]supervisor.AttemptValue{}, values...)})
 	}
 	for _, v := range values {
+		why := v.Verdict.Reason
+		if v.Failure != nil {
+			why = fmt.Sprintf("%s: %s: %s", v.Failure.Status, v.Failure.What, v.Failure.Detail)
+		}
 		fmt.Fprintf(e.Stdout, "%-10s attempt %d, %.12s: %s, mean score %.6g of %d cases; %s\n",
-			v.Stage, v.Iteration, v.Commit, v.Answer, v.Mean(), len(v.Scores), report.Line(v.Verdict.Reason))
+			v.Stage, v.Iteration, v.Commit, v.Answer, v.Mean(), len(v.Scores), report.Line(why))
 	}
 	return nil
 }

@@ -191,6 +191,10 @@ func (s *Supervisor) concludeFinal(e *exam) (*ledger.FinalResult, error) {
 			result.Answer = ledger.Pass
 		}
 	}
+	value.Verdict = gate.Verdict{
+		Pass: result.Answer == ledger.Pass, Reference: baseline.Commit, Reason: result.Reason,
+		Tally: gate.Tally{Wins: result.Wins, Losses: result.Losses, Ties: result.Ties},
+	}
 	var err error
 	result.Sealed, err = s.seal(value, ledger.Final)
 	return result, err
