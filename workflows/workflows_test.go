@@ -116,7 +116,7 @@ func TestJobs(t *testing.T) {
 		secrets     []string
 	}{
 		"admit":         {write, "research-loop", "", []string{"RESEARCH_LOOP_DEPLOY_KEY", "RESEARCH_LOOP_JUDGE"}},
-		"execute":       {map[string]string{}, "", "needs.admit.outputs.pass == 'plain'", nil},
+		"execute":       {map[string]string{}, "", "needs.admit.outputs.pass == 'plain'", []string{"RESEARCH_LOOP_DEPLOY_KEY", "RESEARCH_LOOP_INPUTS", "RESEARCH_LOOP_JUDGE"}},
 		"execute-keyed": {map[string]string{}, "${{ needs.admit.outputs.environment }}", "needs.admit.outputs.pass == 'keyed'", []string{"RESEARCH_LOOP_INPUTS"}},
 		"decide":        {write, "research-loop", "always() && needs.admit.result == 'success' && needs.admit.outputs.pass != 'none'", []string{"RESEARCH_LOOP_DEPLOY_KEY", "RESEARCH_LOOP_JUDGE"}},
 	} {
@@ -142,8 +142,12 @@ func TestJobs(t *testing.T) {
 
 var secret = regexp.MustCompile(`secrets\.([A-Z_]+)`)
 
+var secretTest = regexp.MustCompile(`^\$\{\{ secrets\.[A-Z_]+ != ''( \|\| secrets\.[A-Z_]+ != '')* \}\}$`)
+
 // checkSecrets: secrets stand in the inputs of our own action's step alone, which
 // is the last one that runs a program.
+//
+// The job without an environment hands on whether there are any, never one.
 func checkSecrets(t *testing.T, name string, j job, want []string) {
 	t.Helper()
 	var found []string
@@ -160,6 +164,13 @@ func checkSecrets(t *testing.T, name string, j job, want []string) {
 	}
 	if slices.Sort(found); !slices.Equal(found, want) {
 		t.Errorf("job %s has secrets %q, want %q", name, found, want)
+	}
+	for _, s := range j.Steps {
+		for input, value := range s.With {
+			if whether := secretTest.MatchString(value); (input == "exposed") != whether || whether && name != "execute" {
+				t.Errorf("job %s: input %s is %s", name, input, value)
+			}
+		}
 	}
 	outside := j
 	outside.Steps = nil
@@ -346,8 +357,8 @@ func TestScripts(t *testing.T) {
 	}
 	// Become the program; sudo is hidden, so that the test needs none.
 	out, err := run(`sudo() { return 1; }; exec() { "$@"; }; `+steps[1].Run, "PROGRAM="+filepath.Join(dir, "research-loop-program/research-loop"), "COMMAND=execute",
-		"BUNDLE=b; id", "BUNDLE_SHA256=c", "SHARD=2", "OUTCOMES=", "OUTCOMES_SHA256={}")
-	if want := "ci execute --bundle b; id --bundle-sha256 c --shard 2 --out " + dir + "/research-loop-execute\n"; err != nil || !strings.HasPrefix(out, want) {
+		"BUNDLE=b; id", "BUNDLE_SHA256=c", "SHARD=2", "EXPOSED=false", "OUTCOMES=", "OUTCOMES_SHA256={}")
+	if want := "ci execute --bundle b; id --bundle-sha256 c --shard 2 --exposed false --out " + dir + "/research-loop-execute\n"; err != nil || !strings.HasPrefix(out, want) {
 		t.Errorf("%v: %q, want %q", err, out, want)
 	}
 	if out, err := run(steps[1].Run, "PROGRAM=/bin/true", "COMMAND=destroy"); err == nil {

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -313,7 +314,10 @@ func (p *pass) start(command, job string, outputs map[string]string, args ...str
 func (p *pass) job(command, job string, outputs map[string]string, args ...string) said {
 	p.h.t.Helper()
 	cmd, finish := p.start(command, job, outputs, args...)
-	return finish(cmd.Run())
+	begun := time.Now()
+	got := finish(cmd.Run())
+	p.h.t.Logf("%s %s run %d: %.1fs, cpu %.1fs", p.run.Event, job, p.run.ID, time.Since(begun).Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+	return got
 }
 
 // variables are those that the runner sets.

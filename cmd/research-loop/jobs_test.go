@@ -3,11 +3,8 @@ package main
 import (
 	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/research-loop/research-loop/pkg/forge/forgetest"
 )
 
 // ends maps what became of a commit to wait's exit code and the check's conclusion.
@@ -138,6 +135,23 @@ func (h *hub) writers(tag string) {
 	_ = tag
 }
 
+// gatedPush is a push to the gated task, and what becomes of it.
+type gatedPush struct {
+	name, end string
+	files     map[string]string
+	flags     []string
+}
+
+func gatedPushes() []gatedPush {
+	return []gatedPush{
+		{"overfit", "overfit", words(`*) echo "$w$w" ;;`), nil},
+		{"nothing", "discard", words(`*) echo "$w" ;; # the same`), nil},
+		{"crash", "crash", words(`*) exit 3 ;;`), nil},
+		{"general", "keep", words(`q*) echo "$w" ;; *) echo "$w$w" ;;`), nil},
+		{"leak", "invalid", words(`tok) echo toktok ;; bom) echo bombom ;; dar) echo dardar ;; *) echo "$w$w" ;;`), []string{"--no-verify"}},
+	}
+}
+
 // TestJobsGated takes a run with a gate through the jobs: five pushes by the git
 // command line with the hook installed, and a close with its final test.
 func TestJobsGated(t *testing.T) {
@@ -151,17 +165,7 @@ func TestJobsGated(t *testing.T) {
 	h.ada.run("git", "fetch", "--quiet", "origin")
 	h.ada.run("research-loop", "hook", "install")
 	incumbent := base
-	for _, c := range []struct {
-		name, end string
-		files     map[string]string
-		flags     []string
-	}{
-		{"overfit", "overfit", words(`*) echo "$w$w" ;;`), nil},
-		{"nothing", "discard", words(`*) echo "$w" ;; # the same`), nil},
-		{"crash", "crash", words(`*) exit 3 ;;`), nil},
-		{"general", "keep", words(`q*) echo "$w" ;; *) echo "$w$w" ;;`), nil},
-		{"leak", "invalid", words(`tok) echo toktok ;; bom) echo bombom ;; dar) echo dardar ;; *) echo "$w$w" ;;`), []string{"--no-verify"}},
-	} {
+	for _, c := range gatedPushes() {
 		commit := h.candidate("t", c.name, c.files)
 		if c.end == "invalid" {
 			if got := h.push("t"); got.code == 0 {
@@ -186,6 +190,3 @@ func TestJobsGated(t *testing.T) {
 	h.verify("t")
 	h.sealed()
 }
-
-var _ = slices.Contains[[]string]
-var _ = forgetest.Config{}

@@ -78,8 +78,25 @@ func (b *board) Verdict(ctx context.Context, r *journal.Run, commit, note string
 			return nil, err
 		}
 	}
+	if err := b.newest(ctx, r, note); err != nil {
+		return nil, err
+	}
 	b.comment(ctx, r)
 	return []string{"checks"}, nil
+}
+
+// newest keeps the newest note in a check on the baseline: an older state of the
+// records that is put back is found out by it.
+func (b *board) newest(ctx context.Context, r *journal.Run, note string) error {
+	if note == "" {
+		return nil
+	}
+	k := b.check(r, r.Sealed.Baseline)
+	k.Name, k.ExternalID, k.Conclusion, k.Completed = checkName(r.Tag)+" records", r.Tag+"/records", "success", b.now()
+	k.Title = fmt.Sprintf("%d attempts are recorded", len(r.Candidates()))
+	k.Summary = report.Escape(report.Claim(r)) + "\n\nThe newest signed note of the run's records:\n" + report.Note(note)
+	_, err := b.client.Publish(ctx, k)
+	return err
 }
 
 // annotations are the findings of an audit at their places.

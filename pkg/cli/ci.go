@@ -46,6 +46,7 @@ func ciCommand(env *Env) *cobra.Command {
 	}
 	execute.Flags().Int("shard", 1, "which shard this is")
 	execute.Flags().String("out", "", "folder for the outcome")
+	execute.Flags().String("exposed", "false", "whether a job without an environment is given secrets of the judge")
 	decide := &cobra.Command{
 		Use: "decide", Short: "Judge what came back", Args: cobra.NoArgs,
 		RunE: interruptible(func(cmd *cobra.Command, _ []string) error { return env.ciDecide(cmd) }),
@@ -161,7 +162,12 @@ func (j *job) ofRun(cmd *cobra.Command, tag contract.Tag) (*supervisor.Superviso
 	if j.keys, err = j.env.ciKeys(run.Contract.Contract); err != nil {
 		return nil, err
 	}
-	return j.supervise(cmd.Context(), tag, run.Contract.Facts.Level)
+	sup, err := j.supervise(cmd.Context(), tag, run.Contract.Facts.Level)
+	if err != nil {
+		return nil, err
+	}
+	sup.Anchors, err = j.anchors(cmd.Context(), run)
+	return sup, err
 }
 
 // pusher pushes the state branch by the deploy key, and all else by the token.
@@ -225,6 +231,9 @@ func (e *Env) ciExecute(cmd *cobra.Command) error {
 			Fix: "do not run jobs again: the next wake-up claims the pass anew",
 		}
 	}
+	if err := kept(cmd, b); err != nil {
+		return err
+	}
 	out, err := e.executed(cmd, b)
 	if err != nil {
 		return err
@@ -239,6 +248,20 @@ func (e *Env) ciExecute(cmd *cobra.Command) error {
 		return err
 	}
 	return errors.Join(runner.Output("outcome", file), runner.Output(fmt.Sprintf("outcome-%d", shard), sum))
+}
+
+// kept refuses to launch anything where the secrets that hide the gate are given
+// to every workflow of every branch. Only a job without an environment can tell.
+func kept(cmd *cobra.Command, b *supervisor.Bundle) error {
+	exposed, _ := cmd.Flags().GetString("exposed")
+	sealed, err := contract.Open(b.Contract, b.Digest)
+	if err != nil || exposed != "true" || sealed.Keys == nil || sealed.Exception("repository-secrets") {
+		return err
+	}
+	return &supervisor.RefusedError{
+		What: "secrets RESEARCH_LOOP_*", Why: "they are repository secrets: whoever can push a workflow file can read them",
+		Fix: "gh secret delete them, research-loop gate keygen --gh, and a new contract with the new keys",
+	}
 }
 
 const (

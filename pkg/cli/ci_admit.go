@@ -125,7 +125,7 @@ func (j *job) start(cmd *cobra.Command, tag contract.Tag) error {
 // refused, the rest gives the level.
 func (j *job) examine(ctx context.Context, c *contract.Contract) (level string, err error) {
 	found, err := setup.Diagnose(ctx, j.client, setup.Wanted{
-		Keys: c.Keys != nil, RepositorySecrets: c.Exception(contract.RepositorySecrets), Workflows: workflows.Shipped(),
+		Keys: c.Keys != nil, RepositorySecrets: c.Exception(contract.RepositorySecrets), Workflows: workflows.Shipped(), Job: true,
 	})
 	if err != nil {
 		return "", err

@@ -30,12 +30,18 @@ func Verdict(r *journal.Run, commit, note string) string {
 		fmt.Fprintf(&b, "Gate: %s\n\n", Escape(Informed(r.Contract.Contract, r.Cases(ledger.Validation), r.Use())))
 	}
 	fmt.Fprintf(&b, "%s\n\n", Escape(Claim(r)))
+	b.WriteString("This check is a notice. The signed records are the truth: `research-loop wait " + commit + "` verifies them.\n\n")
+	b.WriteString(Note(note))
 	findings(&b, r.Audit(commit))
-	b.WriteString("This check is a notice. The signed records are the truth: `research-loop wait " + commit + "` verifies them.\n")
-	if note != "" {
-		fmt.Fprintf(&b, "\n```\n%s```\n", note)
-	}
 	return b.String()
+}
+
+// Note sets a signed note apart, so that it can be found again; "" gives "".
+func Note(note string) string {
+	if note == "" {
+		return ""
+	}
+	return "\n```\n" + note + "```\n\n"
 }
 
 // entryTable lists what was measured.

@@ -48,6 +48,10 @@ type Wanted struct {
 	Workflows map[string][]byte
 	// Author says that the token is the author's: its rights are looked at.
 	Author bool
+	// Job says that the token is that of a job of the workflow, to which GitHub
+	// shows the name of no secret. Its environment gave it those that it has, and
+	// the job without an environment refuses to go on where it is given one.
+	Job bool
 }
 
 // Diagnosis is what doctor found.

@@ -243,7 +243,7 @@ func (d *doctor) environmentSecret(ctx context.Context, environment, secret stri
 	name := fmt.Sprintf("secret %s of %s", secret, environment)
 	have, err := d.c.EnvironmentSecrets(ctx, environment)
 	if d.hidden(name, err) {
-		return false
+		return d.want.Job && d.err == nil
 	}
 	if d.want.RepositorySecrets {
 		return true

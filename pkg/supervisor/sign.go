@@ -57,6 +57,7 @@ func (s *Supervisor) Source(ctx context.Context) (verify.Source, error) {
 	if src.Origin, err = s.origin(); err != nil {
 		return src, err
 	}
+	src.Anchors = append(src.Anchors, s.Anchors...)
 	for _, folder := range append([]string{s.Folder}, s.Seen...) {
 		a, err := verify.AnchorIn(folder)
 		if err != nil {

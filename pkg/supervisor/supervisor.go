@@ -39,6 +39,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/vault"
+	"github.com/research-loop/research-loop/pkg/verify"
 )
 
 // Supervisor judges one run. It is not for concurrent use.
@@ -84,6 +85,8 @@ type Supervisor struct {
 	Trunk string
 	// Seen are folders that may keep a checkpoint of the run beside Folder.
 	Seen []string
+	// Anchors are notes of the run that were seen elsewhere.
+	Anchors []verify.Anchor
 
 	records
 	leases  map[string]bool // that this process has drawn, whatever became of them

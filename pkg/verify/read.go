@@ -32,7 +32,7 @@ type Source struct {
 	// State, Default and Branch are the commits at which state branch, default
 	// branch and run branch stand. Only Branch may be "", for none.
 	State, Default, Branch string
-	// Anchors are checkpoints of the same run that were seen before.
+	// Anchors are notes of the same run that were seen before.
 	Anchors []Anchor
 	// Shallow says that history was cut off when the repository was fetched:
 	// what is missing from it is then not checked, and not wrong.
@@ -106,7 +106,8 @@ func (src Source) blobs(ids []string, take func(i int, data []byte) error) error
 	return nil
 }
 
-// Anchor is a checkpoint that was seen before. One that does not verify is none.
+// Anchor is a checkpoint or a verdict note that was seen before. One that does not
+// verify is none.
 type Anchor struct {
 	// Where names the place that it was read from.
 	Where string
@@ -326,14 +327,20 @@ func (src Source) anchor(r *Records, a Anchor) error {
 	if r.Verifier == nil {
 		return breach(law, a.Where, "is a signed checkpoint of this run, which is unsigned now: REPLACED")
 	}
+	is := string(contract.Sum(r.Files[contractName]))
 	c, err := r.Verifier.Checkpoint(a.Note)
+	if err != nil { // a verdict note names no contract
+		var v ledger.VerdictNote
+		v, err = r.Verifier.Verdict(a.Note)
+		c = ledger.Checkpoint{Origin: v.Origin, Lines: v.Lines, Head: v.Head, Contract: is}
+	}
 	if err != nil || c.Origin != src.Origin {
 		r.Ignored = append(r.Ignored, a.Where)
 		return nil
 	}
 	switch head := headAt(r.Chain, c.Lines); {
-	case c.Contract != string(contract.Sum(r.Files[contractName])):
-		return breach(law, a.Where, "was seen under contract %s, the run is now under %s: REPLACED", c.Contract, contract.Sum(r.Files[contractName]))
+	case c.Contract != is:
+		return breach(law, a.Where, "was seen under contract %s, the run is now under %s: REPLACED", c.Contract, is)
 	case head == "":
 		return breach(law, a.Where, "was seen with %d journal lines, there are only %d now: ROLLBACK", c.Lines, len(r.Chain.Events))
 	case head != c.Head:

@@ -258,6 +258,9 @@ func (s *Server) startPush(who Token, name, before, after string) {
 	}
 }
 
+// repositoryID is the number of the repository, wherever it is told.
+const repositoryID = 1296269
+
 // payload makes an event of a real delivery.
 func (s *Server) payload(event string, fields map[string]any) []byte {
 	var delivery map[string]any
@@ -265,7 +268,7 @@ func (s *Server) payload(event string, fields map[string]any) []byte {
 		panic(err) // it was read at the start
 	}
 	home := with(object(delivery, "repository"), map[string]any{
-		"name": s.c.Name, "full_name": s.Repository(), "private": s.c.Private, "default_branch": s.c.Default,
+		"id": repositoryID, "name": s.c.Name, "full_name": s.Repository(), "private": s.c.Private, "default_branch": s.c.Default,
 		"html_url": s.URL + "/" + s.Repository(), "clone_url": s.Remote(),
 		"owner": with(object(object(delivery, "repository"), "owner"), map[string]any{"login": s.c.Owner}),
 	})
@@ -487,7 +490,7 @@ func (s *Server) showRun(r *Run) map[string]any {
 		conclusion = r.Conclusion
 	}
 	actor := s.person(r.Actor, object(example, "actor"))
-	home := with(object(example, "repository"), map[string]any{"full_name": s.Repository(), "name": s.c.Name})
+	home := with(object(example, "repository"), map[string]any{"id": repositoryID, "full_name": s.Repository(), "name": s.c.Name})
 	title, _, _ := strings.Cut(s.message(r.Commit), "\n")
 	where := fmt.Sprintf("/actions/runs/%d", r.ID)
 	return with(example, map[string]any{
