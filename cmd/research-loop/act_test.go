@@ -73,12 +73,12 @@ runs:
         cd "$ARTIFACTS/$GITHUB_RUN_ID"
         if [ -n "$NAME" ]; then cp "$NAME"/* "$INTO/"; else cp -r $PATTERN "$INTO/"; fi
 `
-	// shim is a go that builds once: what a second job builds from the same
-	// commit is the same program.
+	// shim is a go that builds once, with what this machine has built before: what
+	// a second job builds from the same commit is the same program.
 	shim = `#!/bin/sh
 if [ "$1" != build ]; then exec "$REAL_GO" "$@"; fi
 for last in "$@"; do [ "$before" = -o ] && to=$last; before=$last; done
-if [ ! -e "$BUILT" ]; then "$REAL_GO" "$@" || exit; cp "$to" "$BUILT"; echo built >>"$BUILT.log"; fi
+if [ ! -e "$BUILT" ]; then GOCACHE=$WARM "$REAL_GO" "$@" || exit; cp "$to" "$BUILT"; echo built >>"$BUILT.log"; fi
 cp "$BUILT" "$to"
 `
 )
@@ -154,11 +154,12 @@ func (s *stage) root() string {
 func (s *stage) surroundings() []string {
 	real, err := exec.LookPath("go")
 	must(s.t, err)
-	modules, err := exec.Command(real, "env", "GOMODCACHE").Output()
+	places, err := exec.Command(real, "env", "GOMODCACHE", "GOCACHE").Output()
 	must(s.t, err)
+	modules, cache, _ := strings.Cut(strings.TrimSpace(string(places)), "\n")
 	return []string{
 		"PATH=" + filepath.Join(s.dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + filepath.Join(s.dir, "home"), "GIT_PAGER=cat", "LANG=C.UTF-8",
-		"GOMODCACHE=" + strings.TrimSpace(string(modules)), "GOPROXY=off", "GOSUMDB=off", "REAL_GO=" + real,
+		"GOMODCACHE=" + modules, "WARM=" + cache, "GOPROXY=off", "GOSUMDB=off", "REAL_GO=" + real,
 		"BUILT=" + filepath.Join(s.dir, "built"), "ARTIFACTS=" + filepath.Join(s.dir, "artifacts"), "TMPDIR=" + os.TempDir(),
 	}
 }
@@ -285,10 +286,10 @@ func TestAct(t *testing.T) {
 	if os.Getenv("CI") != "true" {
 		t.Skip("it builds the program as the action does, and waits for the windows of queries: set CI=true")
 	}
-	h := newHub(t, true)
-	s := newStage(h)
+	s := newStage(newHub(t, true))
 	begin := time.Now()
 	s.dispatch("mia", "maintain", map[string]string{"operation": "start", "tag": "t"})
+	s.exposed()
 	s.perform()
 	base := s.Branch("research-loop/t")
 	if base == "" {
@@ -339,6 +340,27 @@ func TestAct(t *testing.T) {
 			t.Logf("%s: %d times, median %.1fs", name, n, s.times[name][n/2].Seconds())
 		}
 	}
+}
+
+// exposed carries out the first run. act has no environments and gives every job
+// every secret: the job without one notices and launches nothing. From here on it
+// is told that there are none.
+func (s *stage) exposed() {
+	s.t.Helper()
+	p := s.take()
+	got := s.play(s.command(p.run), nil)
+	if got.jobs["execute"] != "failure" || !strings.Contains(got.text, "they are repository secrets") || got.jobs["decide"] != "success" {
+		s.t.Fatalf("secrets of every job: %v\n%s", got.jobs, got.text)
+	}
+	s.Finish(p.run.ID, "failure")
+	file := filepath.Join(s.dir, "main", workflows.Folder, workflows.Loop)
+	text, err := os.ReadFile(file)
+	must(s.t, err)
+	blind := regexp.MustCompile(`exposed: .*`).ReplaceAll(text, []byte(`exposed: "false"`))
+	if bytes.Equal(text, blind) {
+		s.t.Fatal("the workflow does not tell whether secrets are exposed")
+	}
+	must(s.t, os.WriteFile(file, blind, 0o644))
 }
 
 // cancel takes the next run and cancels it as GitHub does, once its execute job

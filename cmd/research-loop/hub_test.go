@@ -39,6 +39,9 @@ type hub struct {
 	hidden []string          // the inputs of sealed cases, which may not either
 	said   strings.Builder   // all that jobs printed, summarised or handed on
 	kept   map[string][]byte // artifacts by where they were written
+	// exposed says that secrets of the judge are repository secrets.
+	exposed bool
+	serial  int // of candidates that gain nothing
 }
 
 // hubJob is what a job of the shipped workflow holds.
@@ -259,7 +262,7 @@ func (p *pass) admit() said {
 func (p *pass) execute() said {
 	p.h.t.Helper()
 	name := map[string]string{"plain": "execute", "keyed": "execute-keyed"}[p.out["pass"]]
-	got := p.job("execute", name, p.got, "--out", filepath.Join(p.dir, "outcome"), "--shard", "1",
+	got := p.job("execute", name, p.got, "--out", filepath.Join(p.dir, "outcome"), "--shard", "1", "--exposed", strconv.FormatBool(p.h.exposed && name == "execute"),
 		"--bundle", p.out["bundle"], "--bundle-sha256", p.out["bundle-sha256"])
 	if file := p.got["outcome"]; file != "" {
 		p.artifact(file)

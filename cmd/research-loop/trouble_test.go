@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/research-loop/research-loop/pkg/forge/forgetest"
+)
+
+// spoken is a log in which somebody waits for a word.
+type spoken struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	word string
+	once sync.Once
+	said chan struct{}
+}
+
+func (s *spoken) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p)
+	if strings.Contains(s.text.String(), s.word) {
+		s.once.Do(func() { close(s.said) })
+	}
+	return len(p), nil
+}
+
+// interrupt runs a step until it says a word, and cancels it then as GitHub does:
+// SIGINT, and SIGTERM after 7.5 seconds. It gives the time until the step ended.
+func (p *pass) interrupt(command, job, word string, args ...string) time.Duration {
+	p.h.t.Helper()
+	cmd, finish := p.start(command, job, map[string]string{}, args...)
+	log := &spoken{word: word, said: make(chan struct{})}
+	cmd.Stderr = log
+	must(p.h.t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-log.said:
+	case err := <-ended:
+		p.h.t.Fatalf("%s ended (%v) before it said %q: %s", job, err, word, log.text.String())
+	}
+	begin := time.Now()
+	must(p.h.t, cmd.Process.Signal(syscall.SIGINT))
+	term := time.AfterFunc(7500*time.Millisecond, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+	err := <-ended
+	term.Stop()
+	if got := finish(err); got.code != 130 {
+		p.h.t.Errorf("a cancelled %s: exit %d\n%s", job, got.code, log.text.String())
+	}
+	return time.Since(begin)
+}
+
+// idle is a candidate that gains nothing, another one each time.
+func (h *hub) idle(tag string) string {
+	h.t.Helper()
+	h.serial++
+	commit := h.candidate(tag, fmt.Sprintf("idle %d", h.serial), map[string]string{
+		"solver/words.awk": fmt.Sprintf("# Prints what was read, the %dth way.\n{ print }\n", h.serial),
+	})
+	h.pushed(tag)
+	return commit
+}
+
+// events counts the events of a kind in a run's journal.
+func (h *hub) events(tag, kind string) int {
+	h.t.Helper()
+	got := h.ada.try("git", "--git-dir", h.Dir(), "grep", "--no-color", "-h", `"event":"`+kind+`"`, "research-loop-state/"+tag, "--", "*.jsonl")
+	return strings.Count(got.stdout, "\n")
+}
+
+// admitted takes the run that a push started as far as the pass that it hands on.
+func (h *hub) admitted() *pass {
+	h.t.Helper()
+	p := h.take()
+	if p == nil {
+		h.t.Fatal("nothing is queued")
+	}
+	if got := p.admit(); got.code != 0 || !p.pending() {
+		h.t.Fatalf("admit: exit %d, outputs %v\n%s", got.code, p.out, got.stderr)
+	}
+	return p
+}
+
+// TestTrouble breaks runs of the workflow as runners and GitHub do; the next
+// wake-up ends each right, and nothing is counted or shown twice.
+func TestTrouble(t *testing.T) {
+	if os.Getenv("CI") != "true" {
+		t.Skip("it takes ten attempts through the jobs: set CI=true")
+	}
+	t.Parallel()
+	h := newHub(t, false)
+	base := h.begin("t")
+	for _, c := range []struct {
+		name string
+		lost int // passes
+		do   func(t *testing.T, p *pass)
+	}{
+		{"cancelled", 1, func(t *testing.T, p *pass) {
+			took := p.interrupt("execute", "execute", "in the sandbox", "--out", p.dir, "--bundle", p.out["bundle"], "--bundle-sha256", p.out["bundle-sha256"])
+			t.Logf("execute ended %.1fs after SIGINT", took.Seconds())
+			p.decided(0) // GitHub runs it all the same: always()
+			h.Finish(p.run.ID, "cancelled")
+		}},
+		{"decide cancelled", 1, func(t *testing.T, p *pass) {
+			p.execute()
+			h.Finish(p.run.ID, "cancelled")
+			h.Schedule()
+		}},
+		{"runner lost", 1, func(t *testing.T, p *pass) {
+			h.Finish(p.run.ID, "failure")
+			h.Schedule()
+		}},
+		{"artifact expired", 1, func(t *testing.T, p *pass) {
+			p.execute()
+			must(t, os.Remove(p.got["outcome"]))
+			p.decided(0)
+			p.end()
+		}},
+		{"artifact swapped", 1, func(t *testing.T, p *pass) {
+			p.execute()
+			must(t, os.WriteFile(p.got["outcome"], []byte("another"), 0o600))
+			p.decided(0)
+			p.end()
+		}},
+		{"limited in the middle of decide", 0, func(t *testing.T, p *pass) {
+			p.execute()
+			h.Fail(forgetest.Fault{Method: "PATCH", Path: "^check-runs", Status: 403, Body: "API rate limit exceeded", Times: 1, Header: map[string]string{
+				"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": fmt.Sprint(time.Now().Add(time.Hour).Unix()),
+			}})
+			p.decided(1)
+			p.end()
+			h.Schedule()
+		}},
+		{"502 on the check, not on the push", 0, func(t *testing.T, p *pass) {
+			p.execute()
+			h.Fail(forgetest.Fault{Method: "PATCH", Path: "^check-runs", Status: 502, Times: 4})
+			p.decided(1)
+			p.end()
+			h.Schedule()
+		}},
+		{"answers lost", 0, func(t *testing.T, p *pass) {
+			p.execute()
+			h.Fail(forgetest.Fault{Method: "PATCH", Path: "^check-runs", Status: 502, After: true})
+			h.Fail(forgetest.Fault{Method: "POST", Path: "^check-runs", Status: 0, After: true})
+			h.Fail(forgetest.Fault{Method: "PUSH", Status: 502, After: true})
+			p.decided(0)
+			p.end()
+		}},
+		{"run again", 0, func(t *testing.T, p *pass) {
+			p.execute()
+			h.Rerun(p.run.ID)
+			again := h.pass(p.run)
+			again.run.Attempt, again.out = 2, p.out
+			if got := again.execute(); got.code != 2 || !strings.Contains(got.stderr, "claimed by attempt 1") {
+				t.Errorf("execute again: exit %d\n%s", got.code, got.stderr)
+			}
+			p.decided(0)
+			before := h.Branch("research-loop-state/t")
+			p.decided(0)
+			if h.Branch("research-loop-state/t") != before {
+				t.Error("decide again wrote records")
+			}
+			p.end()
+		}},
+	} {
+		if !t.Run(c.name, func(t *testing.T) {
+			h.t = t
+			before, retried := h.events("t", "finalized"), h.events("t", "retried")
+			commit := h.idle("t")
+			c.do(t, h.admitted())
+			h.settle()
+			h.judged("t", commit, "discard", base)
+			if got := h.events("t", "finalized") - before; got != 1 {
+				t.Errorf("%d entries", got)
+			}
+			if got := h.events("t", "retried") - retried; got != c.lost {
+				t.Errorf("%d passes retried, want %d", got, c.lost)
+			}
+			if n := h.Pending(); n != 0 {
+				t.Errorf("%d faults were not met", n)
+			}
+		}) {
+			t.FailNow()
+		}
+	}
+	h.t = t
+	t.Run("close cancelled", func(t *testing.T) { h.t = t; h.closeCancelled(base) })
+	h.t = t
+	h.verify("t")
+	h.sealed()
+}
+
+// decided runs decide, which must end with a code.
+func (p *pass) decided(code int) {
+	p.h.t.Helper()
+	if got := p.decide(); got.code != code {
+		p.h.t.Fatalf("decide: exit %d, want %d\n%s", got.code, code, got.stderr)
+	}
+}
+
+// closeCancelled closes while an attempt is judged. What closes goes on in the
+// run that judges, whatever became of the run that was asked to close.
+func (h *hub) closeCancelled(base string) {
+	h.t.Helper()
+	commit := h.idle("t")
+	p := h.admitted()
+	h.dispatch("mia", "maintain", map[string]string{"operation": "close", "tag": "t", "reason": "enough"})
+	shut := h.take()
+	if got := shut.admit(); got.code != 0 || shut.out["pass"] != "none" {
+		h.t.Fatalf("close: exit %d, %v\n%s", got.code, shut.out, got.stderr)
+	}
+	h.Finish(shut.run.ID, "cancelled")
+	p.execute()
+	p.decided(0)
+	p.end()
+	h.settle()
+	h.judged("t", commit, "discard", base)
+	if h.events("t", "closed") != 1 {
+		h.t.Errorf("the run is not closed:\n%s", h.said.String())
+	}
+}
