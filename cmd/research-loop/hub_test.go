@@ -41,7 +41,8 @@ type hub struct {
 	kept   map[string][]byte // artifacts by where they were written
 	// exposed says that secrets of the judge are repository secrets.
 	exposed bool
-	serial  int // of candidates that gain nothing
+	serial  int    // of candidates that gain nothing
+	path    string // of programs that jobs find first
 }
 
 // hubJob is what a job of the shipped workflow holds.
@@ -329,7 +330,7 @@ func (p *pass) variables(job, temp string) []string {
 	event := filepath.Join(temp, "event.json")
 	must(h.t, os.WriteFile(event, p.run.Payload, 0o644))
 	return []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + temp, "RUNNER_TEMP=" + temp, "GITHUB_ACTIONS=true", "GITHUB_JOB=" + job,
+		"PATH=" + h.path + ":" + os.Getenv("PATH"), "HOME=" + temp, "RUNNER_TEMP=" + temp, "GITHUB_ACTIONS=true", "GITHUB_JOB=" + job,
 		"GITHUB_API_URL=" + h.API(), "GITHUB_SERVER_URL=" + h.URL, "GITHUB_REPOSITORY=" + h.Repository(),
 		"GITHUB_RUN_ID=" + strconv.FormatInt(p.run.ID, 10), "GITHUB_RUN_ATTEMPT=" + strconv.Itoa(p.run.Attempt),
 		"GITHUB_EVENT_NAME=" + p.run.Event, "GITHUB_EVENT_PATH=" + event, "GITHUB_ACTOR=" + p.run.Actor, "GITHUB_TRIGGERING_ACTOR=" + p.run.Actor,

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -186,6 +189,59 @@ func TestJobsGated(t *testing.T) {
 	got := h.ada.try("research-loop", "status", "t")
 	if got.code != 0 || !strings.Contains(got.stdout, "general improvement demonstrated") {
 		t.Errorf("status: %s%s", got.stdout, got.stderr)
+	}
+	h.verify("t")
+	h.sealed()
+}
+
+// sshd stands in for the ssh of a runner that reaches GitHub: it knows one deploy
+// key, which passes the rules of the state branches.
+const sshd = `#!/bin/sh
+while :; do
+	case $1 in
+	-i) key=$2 && shift 2 ;;
+	-o | -p) shift 2 ;;
+	*) break ;;
+	esac
+done
+shift
+cmp -s "$key" %q || { echo 'Permission denied (publickey).' >&2; exit 255; }
+[ "$(stat -c %%a "$key")" = 600 ] || exit 255
+case $1 in
+"git-receive-pack '/octo-org/widget.git'") exec git receive-pack %q ;;
+"git-upload-pack '/octo-org/widget.git'") exec git upload-pack %q ;;
+esac
+echo "unknown command: $1" >&2
+exit 255
+`
+
+// TestDeployKey closes the state branch to all but the deploy key: the supervisor
+// writes it with that, and the run branch with its token.
+func TestDeployKey(t *testing.T) {
+	if os.Getenv("CI") != "true" {
+		t.Skip("it takes a start through the jobs once more: set CI=true")
+	}
+	t.Parallel()
+	h := newHub(t, false)
+	const middle = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ"
+	key := "-----BEGIN OPENSSH PRIVATE KEY-----\n" + middle + "\n-----END OPENSSH PRIVATE KEY-----\n"
+	h.secret = append(h.secret, middle)
+	h.Secret("research-loop", "RESEARCH_LOOP_DEPLOY_KEY", key)
+	h.ask(h.Admin("root"), "POST", "keys", `{"title":"state","key":"ssh-ed25519 AAAA","read_only":false}`)
+	h.settings()
+	known := filepath.Join(h.dir, "deploy-key")
+	h.write("deploy-key", key)
+	h.path = filepath.Join(h.dir, "bin")
+	h.write("bin/ssh", fmt.Sprintf(sshd, known, h.Dir(), h.Dir()))
+	must(t, os.Chmod(filepath.Join(h.path, "ssh"), 0o755))
+	base := h.begin("t")
+	h.one("t", base, "success")
+	for _, token := range []string{h.token, h.JobToken("contents:write")} {
+		p := *h.ada
+		p.env = append(slices.Clone(p.env), h.GitEnv(token)...)
+		if got := p.try("git", "push", "--no-verify", "origin", base+":refs/heads/research-loop-state/u"); got.code == 0 || !strings.Contains(got.stderr, "creations being restricted") {
+			t.Errorf("a token writes a state branch: %s", got.stderr)
+		}
 	}
 	h.verify("t")
 	h.sealed()
