@@ -320,7 +320,7 @@ var refusals = []struct {
 	{"shards: 1", "shards: 9", []string{`39:9 $.shards: want at most 8, got 9`}},
 	{"exceptions: []", "exceptions: [network, in-process, reused-gate, repository-secrets]", []string{
 		`41:14 $.exceptions[0]: "network" is not available yet, want one of best-effort-limits, no-gate, reused-gate, repository-secrets`,
-		`41:23 $.exceptions[1]: "in-process" is not available yet, want one of best-effort-limits, no-gate, reused-gate, repository-secrets`,}},
+		`41:23 $.exceptions[1]: "in-process" is not available yet, want one of best-effort-limits, no-gate, reused-gate, repository-secrets`}},
 	{"exceptions: []", "exceptions: [nogate, no-gate, no-gate]", []string{
 		`41:14 $.exceptions[0]: want one of best-effort-limits, no-gate, reused-gate, repository-secrets, got "nogate"; did you mean "no-gate"?`,
 		`41:31 $.exceptions[2]: "no-gate" stands in the list twice, first on line 41`}},
