@@ -291,17 +291,7 @@ func newProgram() (*os.File, error) {
 	for _, word := range []uint64{0, at, at, size, size, 0x10000} { // aligned for the largest page
 		out = ne.AppendUint64(out, word)
 	}
-	f, err := memoryFile(initName, append(out, code...), unix.MFD_EXEC)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	// Away from the low numbers, which the files of a new process take.
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 64)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), initName), nil
+	return memoryFile(initName, append(out, code...), unix.MFD_EXEC)
 }
 
 // memoryFile makes a file in memory that nobody can change any more.

@@ -208,8 +208,7 @@ func pipe(weWrite bool) (read, write *os.File, err error) {
 func (l *launch) keep(files []*os.File, attr *syscall.SysProcAttr, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	program := fmt.Sprintf("/proc/self/fd/%d", l.program.Fd())
-	p, err := os.StartProcess(program, []string{initName}, &os.ProcAttr{Env: []string{}, Files: files, Sys: attr})
+	p, err := l.startInit(files, attr)
 	if err != nil {
 		started <- refusef("start of the sandbox", err, hint())
 		return
@@ -221,6 +220,23 @@ func (l *launch) keep(files []*os.File, attr *syscall.SysProcAttr, started chan<
 	}
 	l.ended = monotonic()
 	close(l.dead)
+}
+
+// startInit starts the init's program by a descriptor of its own. A new process
+// moves its files about before it becomes that program, and takes the numbers
+// that follow the highest of them for that: the program's lies beyond those.
+func (l *launch) startInit(files []*os.File, attr *syscall.SysProcAttr) (*os.Process, error) {
+	highest := 0
+	for _, f := range files {
+		highest = max(highest, int(f.Fd()))
+	}
+	fd, err := unix.FcntlInt(l.program.Fd(), unix.F_DUPFD_CLOEXEC, highest+len(files)+8)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	program := fmt.Sprintf("/proc/self/fd/%d", fd)
+	return os.StartProcess(program, []string{initName}, &os.ProcAttr{Env: []string{}, Files: files, Sys: attr})
 }
 
 // attributes are the namespaces and ids of the init. It also tells the plan.
