@@ -228,6 +228,12 @@ func (h *hostile) hostileText() {
 			h.t.Errorf("shown raw: %q", line)
 		}
 	}
+	h.said.Reset()
+	h.wake(`{"tag":"##[add-mask]e\n::error::x"}`)
+	h.settle()
+	if text := h.said.String(); strings.Contains(text, "##[") || strings.Contains(text, "\n::") {
+		h.t.Errorf("shown raw: %q", text)
+	}
 	for _, name := range []string{"research-loop/$(id)", "research-loop/t;id", "research-loop/a::error::b", "research-loop/T", "research-loop/a/b"} {
 		if got := h.ada.try("git", "push", "--quiet", "--no-verify", "origin", h.base+":refs/heads/"+name); got.code != 0 {
 			continue // git has no such name

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +22,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/research-loop/research-loop/pkg/forge"
 	"github.com/research-loop/research-loop/pkg/forge/forgetest"
+	"github.com/research-loop/research-loop/pkg/setup"
 	"github.com/research-loop/research-loop/workflows"
 )
 
@@ -43,6 +46,7 @@ type hub struct {
 	exposed bool
 	serial  int    // of candidates that gain nothing
 	path    string // of programs that jobs find first
+	changed int    // settings that doctor --fix changed
 }
 
 // hubJob is what a job of the shipped workflow holds.
@@ -137,16 +141,20 @@ func (h *hub) makeKeys(gate bool) {
 	}
 }
 
-// settings does what a maintainer does once: doctor --fix.
+// settings does what a maintainer does once: research-loop doctor --fix. Nothing
+// that breaks the trust model may be left.
 func (h *hub) settings() {
 	h.t.Helper()
 	admin := h.Admin("root")
 	h.secret = append(h.secret, admin)
-	p := *h.ada
-	p.env = append(slices.Clone(p.env), "GH_ENTERPRISE_TOKEN="+admin)
-	got := p.try("research-loop", "doctor", "--fix", "--remote", h.Remote())
-	if got.code != 0 {
-		h.t.Fatalf("doctor --fix: exit %d\n%s%s", got.code, got.stdout, got.stderr)
+	place, err := forge.Locate(h.Remote(), func(name string) string { return map[string]string{"GITHUB_API_URL": h.API()}[name] })
+	must(h.t, err)
+	client, err := forge.New(forge.Options{Place: place, Token: admin, Now: time.Now, Sleep: func(context.Context, time.Duration) error { return nil }})
+	must(h.t, err)
+	found, err := setup.Fix(context.Background(), client, setup.Wanted{Keys: true, Workflows: workflows.Shipped()}, func(r forge.Request) { h.changed++ })
+	must(h.t, err)
+	if broken := found.Refusals(); len(broken) > 0 {
+		h.t.Fatalf("doctor --fix leaves %+v", broken)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -8,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,7 +35,8 @@ import (
 func ciCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ci", Short: "The steps of a pass, as the GitHub action runs them", Args: cobra.NoArgs, Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:             func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRun: func(*cobra.Command, []string) { env.Stderr = &quoted{w: env.Stderr} },
 	}
 	admit := &cobra.Command{
 		Use: "admit", Short: "Do what is due up to the next launch, and claim that", Args: cobra.NoArgs,
@@ -59,6 +62,25 @@ func ciCommand(env *Env) *cobra.Command {
 	}
 	cmd.AddCommand(admit, execute, decide)
 	return cmd
+}
+
+// quoted is a stream that a runner reads. Talk may hold what an author wrote, so no
+// line of it can be a command.
+type quoted struct {
+	w    io.Writer
+	rest []byte
+}
+
+// Write implements io.Writer. What follows the last line end waits for the next.
+func (q *quoted) Write(p []byte) (int, error) {
+	q.rest = append(q.rest, p...)
+	end := bytes.LastIndexByte(q.rest, '\n') + 1
+	if end == 0 {
+		return len(p), nil
+	}
+	_, err := io.WriteString(q.w, forge.Quote(string(q.rest[:end])))
+	q.rest = append(q.rest[:0], q.rest[end:]...)
+	return len(p), err
 }
 
 // job is a job of the workflow that judges.
