@@ -218,7 +218,7 @@ func (h *hostile) hostileText() {
 	h.pushed("t")
 	h.said.Reset()
 	h.settle()
-	h.wait("t", commit, 10)
+	h.wait("t", commit, 12)
 	text := h.said.String()
 	for _, k := range h.Checks(commit) {
 		text += "\n" + k.Title + "\n" + k.Summary

@@ -82,6 +82,11 @@ func TestJobs(t *testing.T) {
 	if got := again.execute(); got.code != 2 || !strings.Contains(got.stderr, "claimed by attempt 1") {
 		t.Errorf("execute again: exit %d\n%s", got.code, got.stderr)
 	}
+	h.exposed = true
+	if got := p.execute(); got.code != 2 || !strings.Contains(got.stderr, "they are repository secrets") {
+		t.Errorf("execute with repository secrets: exit %d\n%s", got.code, got.stderr)
+	}
+	h.exposed = false
 	if got := p.execute(); got.code != 0 {
 		t.Fatalf("execute: %s", got.stderr)
 	}
@@ -213,6 +218,13 @@ func TestJobsGated(t *testing.T) {
 		t.Errorf("status: %s%s", got.stdout, got.stderr)
 	}
 	h.verify("t")
+	// The same gate under another tag is the same gate.
+	h.dispatch("mia", "maintain", map[string]string{"operation": "start", "tag": "u"})
+	p := h.take()
+	if got := p.admit(); got.code != 2 || !strings.Contains(got.stderr, "an earlier run has used 50 of these cases") || h.Branch("research-loop-state/u") != "" {
+		t.Errorf("start again: exit %d\n%s", got.code, got.stderr)
+	}
+	p.end()
 	h.sealed()
 }
 

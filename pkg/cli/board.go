@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +72,7 @@ func (b *board) Verdict(ctx context.Context, r *journal.Run, commit, note string
 	if _, err := b.client.Publish(ctx, k); err != nil {
 		return nil, err
 	}
-	if v.Restore != "" {
+	if v.Restore != "" && !(v.Status == journal.Superseded && restores(r, v.Restore)) {
 		k.Head, k.ExternalID, k.Annotations = v.Restore, r.Tag+"/"+v.Restore, nil
 		k.Summary = fmt.Sprintf("This commit restores the tree that the run stands on, after %.12s.\n\n%s", commit, k.Summary)
 		if _, err := b.client.Publish(ctx, k); err != nil {
@@ -83,6 +84,12 @@ func (b *board) Verdict(ctx context.Context, r *journal.Run, commit, note string
 	}
 	b.comment(ctx, r)
 	return []string{"checks"}, nil
+}
+
+// restores says whether a commit restores what an attempt changed: its check then
+// says what became of that, and nothing of the commits that it swept away beside.
+func restores(r *journal.Run, commit string) bool {
+	return slices.ContainsFunc(r.Entries, func(e ledger.Entry) bool { return e.RollbackCommit != nil && *e.RollbackCommit == commit })
 }
 
 // newest keeps the newest note in a check on the baseline: an older state of the
