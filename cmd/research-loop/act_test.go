@@ -297,30 +297,12 @@ func TestAct(t *testing.T) {
 	}
 	t.Logf("start: %.1fs", time.Since(begin).Seconds())
 	s.one("t", base, "success")
-	s.ada.run("git", "fetch", "--quiet", "origin")
-	s.ada.run("research-loop", "hook", "install")
-	incumbent := base
-	for _, c := range gatedPushes() {
-		commit := s.candidate("t", c.name, c.files)
-		if c.end == "invalid" {
-			if got := s.push("t"); got.code == 0 {
-				t.Error("the hook let a leak pass")
-			}
-		}
-		begin := time.Now()
-		if got := s.push("t", c.flags...); got.code != 0 {
-			t.Fatalf("%s: %s", c.name, got.stderr)
-		}
+	s.candidates(base, func(c attempt) {
 		if c.name == "crash" {
 			s.cancel()
 		}
 		s.perform()
-		t.Logf("push to verdict of %s: %.1fs", c.end, time.Since(begin).Seconds())
-		s.judged("t", commit, c.end, incumbent)
-		if c.end == "keep" {
-			incumbent = commit
-		}
-	}
+	})
 	s.final = true
 	s.dispatch("mia", "maintain", map[string]string{"operation": "close", "tag": "t", "reason": "enough"})
 	s.perform()

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // ends maps what became of a commit to wait's exit code and the check's conclusion.
@@ -16,7 +17,7 @@ var ends = map[string]struct {
 	conclusion string
 }{
 	"keep": {0, "success"}, "discard": {10, "failure"}, "overfit": {11, "failure"}, "invalid": {12, "action_required"},
-	"crash": {13, "failure"}, "superseded": {10, "cancelled"},
+	"crash": {13, "failure"}, "timeout": {14, "timed_out"}, "superseded": {10, "cancelled"},
 }
 
 // judged checks all that people see of a judged commit: what wait says, the one
@@ -75,23 +76,7 @@ func example(t testing.TB, name string) map[string]string {
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, false)
-	h.dispatch("mia", "maintain", map[string]string{"operation": "start", "tag": "t"})
-	p := h.admitted()
-	again := h.pass(p.run)
-	again.run.Attempt, again.out = 2, p.out
-	if got := again.execute(); got.code != 2 || !strings.Contains(got.stderr, "claimed by attempt 1") {
-		t.Errorf("execute again: exit %d\n%s", got.code, got.stderr)
-	}
-	h.exposed = true
-	if got := p.execute(); got.code != 2 || !strings.Contains(got.stderr, "they are repository secrets") {
-		t.Errorf("execute with repository secrets: exit %d\n%s", got.code, got.stderr)
-	}
-	h.exposed = false
-	if got := p.execute(); got.code != 0 {
-		t.Fatalf("execute: %s", got.stderr)
-	}
-	p.decided(0)
-	p.end()
+	h.stubborn()
 	base := h.Branch("research-loop/t")
 	h.one("t", base, "success")
 	pull := 0
@@ -125,6 +110,30 @@ func TestJobs(t *testing.T) {
 	h.verify("t")
 	h.writers()
 	h.sealed()
+}
+
+// stubborn starts a run, after two attempts to execute its first pass that are
+// refused: by another attempt of the workflow's run, and with secrets that every
+// branch's workflows are given.
+func (h *hub) stubborn() {
+	h.t.Helper()
+	h.dispatch("mia", "maintain", map[string]string{"operation": "start", "tag": "t"})
+	p := h.admitted()
+	again := h.pass(p.run)
+	again.run.Attempt, again.out = 2, p.out
+	if got := again.execute(); got.code != 2 || !strings.Contains(got.stderr, "claimed by attempt 1") {
+		h.t.Errorf("execute again: exit %d\n%s", got.code, got.stderr)
+	}
+	h.exposed = true
+	if got := p.execute(); got.code != 2 || !strings.Contains(got.stderr, "they are repository secrets") {
+		h.t.Errorf("execute with repository secrets: exit %d\n%s", got.code, got.stderr)
+	}
+	h.exposed = false
+	if got := p.execute(); got.code != 0 {
+		h.t.Fatalf("execute: %s", got.stderr)
+	}
+	p.decided(0)
+	p.end()
 }
 
 // pushes are those of TestJobs: one by default, three under CI.
@@ -182,6 +191,32 @@ func gatedPushes() []attempt {
 	}
 }
 
+// candidates pushes what gatedPushes lists, by the git command line with the hook
+// installed, has each judged, and looks at what the author sees of it.
+func (h *hub) candidates(incumbent string, judge func(attempt)) {
+	h.t.Helper()
+	h.ada.run("git", "fetch", "--quiet", "origin")
+	h.ada.run("research-loop", "hook", "install")
+	for _, c := range gatedPushes() {
+		commit := h.candidate("t", c.name, c.files)
+		if c.end == "invalid" {
+			if got := h.push("t"); got.code == 0 {
+				h.t.Error("the hook let a leak pass")
+			}
+		}
+		begin := time.Now()
+		if got := h.push("t", c.flags...); got.code != 0 {
+			h.t.Fatalf("%s: %s", c.name, got.stderr)
+		}
+		judge(c)
+		h.t.Logf("push to verdict of %s: %.1fs", c.end, time.Since(begin).Seconds())
+		h.judged("t", commit, c.end, incumbent)
+		if c.end == "keep" {
+			incumbent = commit
+		}
+	}
+}
+
 // TestJobsGated takes a run with a gate through the jobs: five pushes by the git
 // command line with the hook installed, and a close with its final test.
 func TestJobsGated(t *testing.T) {
@@ -192,25 +227,7 @@ func TestJobsGated(t *testing.T) {
 	h := newHub(t, true)
 	base := h.begin("t")
 	h.one("t", base, "success")
-	h.ada.run("git", "fetch", "--quiet", "origin")
-	h.ada.run("research-loop", "hook", "install")
-	incumbent := base
-	for _, c := range gatedPushes() {
-		commit := h.candidate("t", c.name, c.files)
-		if c.end == "invalid" {
-			if got := h.push("t"); got.code == 0 {
-				t.Error("the hook let a leak pass")
-			}
-		}
-		if got := h.push("t", c.flags...); got.code != 0 {
-			t.Fatalf("%s: %s", c.name, got.stderr)
-		}
-		h.settle()
-		h.judged("t", commit, c.end, incumbent)
-		if c.end == "keep" {
-			incumbent = commit
-		}
-	}
+	h.candidates(base, func(attempt) { h.settle() })
 	h.dispatch("mia", "maintain", map[string]string{"operation": "close", "tag": "t", "reason": "enough"})
 	h.settle()
 	got := h.ada.try("research-loop", "status", "t")

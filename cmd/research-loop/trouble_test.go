@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -13,39 +11,26 @@ import (
 	"github.com/research-loop/research-loop/pkg/forge/forgetest"
 )
 
-// spoken is a log in which somebody waits for a word.
-type spoken struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	word string
-	once sync.Once
-	said chan struct{}
-}
+// sleeps is a candidate's command that no other test has.
+const sleeps = "sleep 27.1828"
 
-func (s *spoken) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.text.Write(p)
-	if strings.Contains(s.text.String(), s.word) {
-		s.once.Do(func() { close(s.said) })
-	}
-	return len(p), nil
-}
-
-// interrupt runs a step until it says a word, and cancels it then as GitHub does:
-// SIGINT, and SIGTERM after 7.5 seconds. It gives the time until the step ended.
-func (p *pass) interrupt(command, job, word string, args ...string) time.Duration {
+// interrupt runs execute until its candidate is at work, and cancels it then as
+// GitHub does: SIGINT, and SIGTERM after 7.5 seconds. It gives the time until the
+// step ended. Nothing of the candidate may be left.
+func (p *pass) interrupt() time.Duration {
 	p.h.t.Helper()
-	cmd, finish := p.start(command, job, map[string]string{}, args...)
-	log := &spoken{word: word, said: make(chan struct{})}
-	cmd.Stderr = log
+	cmd, finish := p.start("execute", "execute", map[string]string{}, "--out", p.dir, "--bundle", p.out["bundle"], "--bundle-sha256", p.out["bundle-sha256"])
 	must(p.h.t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	select {
-	case <-log.said:
-	case err := <-ended:
-		p.h.t.Fatalf("%s ended (%v) before it said %q: %s", job, err, word, log.text.String())
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for len(processes(sleeps)) == 0 {
+		select {
+		case err := <-ended:
+			p.h.t.Fatalf("execute ended before its candidate began: %+v", finish(err))
+		case <-tick.C:
+		}
 	}
 	begin := time.Now()
 	must(p.h.t, cmd.Process.Signal(syscall.SIGINT))
@@ -53,7 +38,10 @@ func (p *pass) interrupt(command, job, word string, args ...string) time.Duratio
 	err := <-ended
 	term.Stop()
 	if got := finish(err); got.code != 130 {
-		p.h.t.Errorf("a cancelled %s: exit %d\n%s", job, got.code, log.text.String())
+		p.h.t.Errorf("a cancelled execute: exit %d\n%s", got.code, got.stderr)
+	}
+	if left := processes(sleeps); len(left) > 0 {
+		p.h.t.Errorf("the candidate is still alive: %v", left)
 	}
 	return time.Since(begin)
 }
@@ -89,23 +77,17 @@ func (h *hub) admitted() *pass {
 	return p
 }
 
-// TestTrouble breaks runs of the workflow as runners and GitHub do; the next
-// wake-up ends each right, and nothing is counted or shown twice.
-func TestTrouble(t *testing.T) {
-	if os.Getenv("CI") != "true" {
-		t.Skip("it takes ten attempts through the jobs: set CI=true")
-	}
-	t.Parallel()
-	h := newHub(t, false)
-	base := h.begin("t")
-	for _, c := range []struct {
-		name string
-		lost int // passes
-		do   func(t *testing.T, p *pass)
-	}{
+// trouble is what befalls the run that judges a candidate.
+type trouble struct {
+	name string
+	lost int // passes
+	do   func(t *testing.T, p *pass)
+}
+
+func (h *hub) troubles() []trouble {
+	return []trouble{
 		{"cancelled", 1, func(t *testing.T, p *pass) {
-			took := p.interrupt("execute", "execute", "in the sandbox", "--out", p.dir, "--bundle", p.out["bundle"], "--bundle-sha256", p.out["bundle-sha256"])
-			t.Logf("execute ended %.1fs after SIGINT", took.Seconds())
+			t.Logf("execute ended %.1fs after SIGINT", p.interrupt().Seconds())
 			p.decided(0) // GitHub runs it all the same: always()
 			h.Finish(p.run.ID, "cancelled")
 		}},
@@ -170,32 +152,52 @@ func TestTrouble(t *testing.T) {
 			}
 			p.end()
 		}},
-	} {
-		if !t.Run(c.name, func(t *testing.T) {
-			h.t = t
-			before, retried := h.events("t", "finalized"), h.events("t", "retried")
-			commit := h.idle("t")
-			c.do(t, h.admitted())
-			h.settle()
-			h.judged("t", commit, "discard", base)
-			if got := h.events("t", "finalized") - before; got != 1 {
-				t.Errorf("%d entries", got)
-			}
-			if got := h.events("t", "retried") - retried; got != c.lost {
-				t.Errorf("%d passes retried, want %d", got, c.lost)
-			}
-			if n := h.Pending(); n != 0 {
-				t.Errorf("%d faults were not met", n)
-			}
-		}) {
+	}
+}
+
+// TestTrouble breaks runs of the workflow as runners and GitHub do; the next
+// wake-up ends each right, and nothing is counted or shown twice.
+func TestTrouble(t *testing.T) {
+	if os.Getenv("CI") != "true" {
+		t.Skip("it takes ten attempts through the jobs: set CI=true")
+	}
+	t.Parallel()
+	h := newHub(t, false)
+	base := h.begin("t")
+	for _, c := range h.troubles() {
+		if !t.Run(c.name, func(t *testing.T) { h.overcome(t, c, base) }) {
 			t.FailNow()
 		}
 	}
-	h.t = t
 	t.Run("close cancelled", func(t *testing.T) { h.t = t; h.closeCancelled(base) })
 	h.t = t
 	h.verify("t")
 	h.sealed()
+}
+
+// overcome pushes a candidate, lets the trouble happen, and wants the verdict.
+func (h *hub) overcome(t *testing.T, c trouble, base string) {
+	h.t = t
+	before, retried := h.events("t", "finalized"), h.events("t", "retried")
+	commit, end := "", "discard"
+	if c.name == "cancelled" {
+		commit, end = h.candidate("t", c.name, map[string]string{"solver/solve.sh": sleeps + "\n"}), "timeout"
+		h.pushed("t")
+	} else {
+		commit = h.idle("t")
+	}
+	c.do(t, h.admitted())
+	h.settle()
+	h.judged("t", commit, end, base)
+	if got := h.events("t", "finalized") - before; got != 1 {
+		t.Errorf("%d entries", got)
+	}
+	if got := h.events("t", "retried") - retried; got != c.lost {
+		t.Errorf("%d passes retried, want %d", got, c.lost)
+	}
+	if n := h.Pending(); n != 0 {
+		t.Errorf("%d faults were not met", n)
+	}
 }
 
 // decided runs decide, which must end with a code.
