@@ -277,7 +277,7 @@ func (e *Env) ciExecute(cmd *cobra.Command) error {
 func kept(cmd *cobra.Command, b *supervisor.Bundle) error {
 	exposed, _ := cmd.Flags().GetString("exposed")
 	sealed, err := contract.Open(b.Contract, b.Digest)
-	if err != nil || exposed != "true" || sealed.Keys == nil || sealed.Exception("repository-secrets") {
+	if err != nil || exposed != "true" || sealed.Keys == nil || sealed.Exception(contract.RepositorySecrets) {
 		return err
 	}
 	return &supervisor.RefusedError{
