@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,45 @@ func TestSigned(t *testing.T) {
 			a.check(t, w, anchor)
 		})
 	}
+}
+
+// TestNotes knows a signed run by the verdict note that a check carries, which is
+// as good an anchor as a checkpoint is: one that is older binds less.
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	for _, a := range signedAttacks() {
+		if a.law != "anchors" {
+			continue
+		}
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			w := signed().copy(t)
+			notes := w.notes()
+			newest := verify.Anchor{Where: "a check", Note: notes[len(notes)-1]}
+			src := w.source()
+			src.Anchors = []verify.Anchor{{Where: "another", Note: notes[0]}, newest, {Where: "a forged one", Note: []byte("no note\n")}}
+			r, err := verify.Read(src)
+			if err != nil || !slices.Equal(r.Ignored, []string{"a forged one"}) {
+				t.Fatalf("a genuine run: %v, ignored %q", err, r.Ignored)
+			}
+			a.do(w)
+			a.check(t, w, newest)
+		})
+	}
+}
+
+// notes gives the verdict notes of a run in their order.
+func (w *world) notes() [][]byte {
+	w.t.Helper()
+	r, err := verify.Read(w.source())
+	must(w.t, err)
+	var out [][]byte
+	for _, e := range r.Chain.Events {
+		if p, ok := e.Data.(*ledger.Published); ok {
+			out = append(out, []byte(p.Note))
+		}
+	}
+	return out
 }
 
 // TestUnsigned tampers with an unsigned run: what does not follow from what
