@@ -139,15 +139,13 @@ func (h *hub) stubborn() {
 	p.end()
 }
 
-// pushes are those of TestJobs: one by default, three under CI.
+// pushes are those of TestJobs.
 func (h *hub) pushes() []attempt {
-	all := []attempt{{"leak", "invalid", leaking, nil}}
-	if os.Getenv("CI") == "true" {
-		gain := example(h.t, "gain")
-		all = append(all, attempt{"gain", "keep", gain, nil},
-			attempt{"tie", "discard", map[string]string{"solver/words.awk": gain["solver/words.awk"] + "# the same\n"}, nil})
+	gain := example(h.t, "gain")
+	return []attempt{
+		{"leak", "invalid", leaking, nil}, {"gain", "keep", gain, nil},
+		{"tie", "discard", map[string]string{"solver/words.awk": gain["solver/words.awk"] + "# the same\n"}, nil},
 	}
-	return all
 }
 
 // counted counts what a forge shows of a run.

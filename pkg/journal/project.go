@@ -30,21 +30,33 @@ func (r *Run) Best() string {
 	return r.Incumbent.Commit
 }
 
+// grace is what a lease lasts beyond the worst case of its pass; approval is what
+// the final test's lasts beyond it: a person may have to approve the job that gets
+// its key.
+const (
+	grace    = 10 * time.Minute
+	approval = 24 * time.Hour
+)
+
 // Lasting is how long a lease lasts: the worst case of a pass by contract, and
-// ten minutes. Every arm is built once, and every repetition has its own total
-// for each split and a scorer. A pass on validation has its time by contract.
+// ten minutes, or a day for the final test. Every arm is built once, and every
+// repetition has its own total for each split and a scorer. A pass on validation
+// has its time by contract.
 func Lasting(c *contract.Contract, stage ledger.Stage) time.Duration {
 	if stage == ledger.Validation && c.Gate != nil {
-		return c.Gate.Held() + 10*time.Minute
+		return c.Gate.Held() + grace
 	}
 	splits := time.Duration(1)
 	if c.Counterexamples != "" {
 		splits = 2
 	}
-	const arms, repetitions, grace = 2, 2, 10 * time.Minute
+	const arms, repetitions = 2, 2
 	arm := repetitions * (splits*c.Evaluation.Total + c.Evaluation.Timeout)
 	if c.Candidate.Build != nil {
 		arm += c.Candidate.Build.Timeout
+	}
+	if stage == ledger.Final {
+		return arms*arm + approval
 	}
 	return arms*arm + grace
 }
