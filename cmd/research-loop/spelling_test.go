@@ -17,23 +17,20 @@ import (
 var spelling = filepath.Join("..", "..", "..", "shared", "spelling")
 
 // TestSpelling judges candidates of a task with published numbers: the share
-// of 270 misspellings that a corrector turns into the word that was meant. The
-// whole list of candidates is tried under CI=true, the honest one and the leak
-// otherwise.
+// of 270 misspellings that a corrector turns into the word that was meant.
 func TestSpelling(t *testing.T) {
 	if testing.Short() {
 		t.Skip("building and judging a Go program takes some seconds")
 	}
 	needSandbox(t)
 	needSpelling(t)
-	whole := os.Getenv("CI") == "true"
+	if os.Getenv("CI") != "true" {
+		t.Skip("builds a Go program some ten times in the sandbox: set CI=true")
+	}
 	t.Parallel()
 	s := startSpelling(t)
 	s.judge(honest)
 	s.judge(leak)
-	if !whole {
-		return
-	}
 	for _, a := range attacks {
 		s.judge(a)
 	}

@@ -151,7 +151,4 @@ func TestProgramSealed(t *testing.T) {
 		}
 		w.Close()
 	}
-	if f.Fd() < 64 {
-		t.Errorf("descriptor %d is one that a new process gets", f.Fd())
-	}
 }
