@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -133,8 +134,12 @@ func TestExcerptHidesEveryForm(t *testing.T) {
 	r := NewRedactor(nil, []string{canary})
 	const total, piece = 300 << 10, 8 // a character or two of base64 may be its neighbours'
 	filler := bytes.Repeat([]byte("."), total)
+	borders := []int{excerpt}
+	if os.Getenv("CI") == "true" {
+		borders = []int{0, excerpt, total - excerpt, total}
+	}
 	for name, form := range forms() {
-		for _, border := range []int{0, excerpt, total - excerpt, total} {
+		for _, border := range borders {
 			for offset := -len(form); offset <= 0; offset += len(form)/3 + 1 {
 				at := border + offset
 				if at < 0 || at+len(form) > total {
