@@ -169,7 +169,9 @@ func (k *checker) limits() {
 
 // faulty reports whether a fault lies at path or below it.
 func (k *checker) faulty(path string) bool {
-	return slices.ContainsFunc(k.faults, func(f Fault) bool { return f.Path == path || strings.HasPrefix(f.Path, path+".") })
+	return slices.ContainsFunc(k.faults, func(f Fault) bool {
+		return f.Path == path || strings.HasPrefix(f.Path, path+".") || strings.HasPrefix(f.Path, path+"[")
+	})
 }
 
 func (k *checker) times() {

@@ -27,6 +27,7 @@ splits: {development: house/games}
 metric: {name: won, direction: higher}
 acceptance: {policy: deterministic, min_delta: 1}
 limits: {open_ended: true}
+exceptions: [no-gate]
 `
 
 // prompt turns driven into a draft of mode data.

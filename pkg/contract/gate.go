@@ -47,9 +47,7 @@ func (k *checker) gate() {
 		k.bad(output, "at most "+writeSize(maxSealedOutput)+" where splits are sealed: every outcome has the size of the largest", "")
 	}
 	if n == nil {
-		if v := k.root.get("splits", "validation"); v != nil && !k.faulty("$.gate") {
-			k.bad(v, "there is no gate that asks these cases", "add gate:, or delete it")
-		}
+		k.ungated()
 		return
 	}
 	if k.c.Splits.Validation == "" && !k.faulty("$.splits") {
@@ -66,6 +64,20 @@ func (k *checker) gate() {
 	if e := k.c.Evaluation; g.Window > 0 && e.Timeout > g.Window {
 		k.bad(n.get("seconds"), fmt.Sprintf("less than the timeout of one launch, %s", writeSpan(e.Timeout)),
 			fmt.Sprintf("write at least %d: whatever takes longer fails the gate", int(math.Ceil(e.Timeout.Seconds()))))
+	}
+}
+
+// ungated checks a contract without a gate: it says so, and seals no cases for one.
+func (k *checker) ungated() {
+	if k.faulty("$.gate") || k.faulty("$.exceptions") {
+		return
+	}
+	if v := k.root.get("splits", "validation"); v != nil {
+		k.bad(v, "there is no gate that asks these cases", "add gate:, or delete it")
+		return
+	}
+	if !k.c.Exception(NoGate) {
+		k.missing(k.root, "gate", "seal cases with research-loop gate seal and add gate:, or write exceptions: ["+NoGate+"], which every report names: what gains on visible cases alone may be fitted to them")
 	}
 }
 

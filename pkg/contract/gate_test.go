@@ -13,6 +13,7 @@ func gated(t *testing.T, keys []string) string {
 	for old, fresh := range map[string]string{
 		"baseline: HEAD": "keys:\n  verifier: " + testVerifier + "\n  judge: " + keys[0] + "\n  execute: " + keys[1] + "\n  final: " + keys[2] +
 			"\ngate: {queries: 16, rule: non_inferior, margin: 5, seconds: 120, cases: untouched-split}",
+		"exceptions: [no-gate]":                "exceptions: []",
 		"development: evaluation/development}": "development: evaluation/development, validation: evaluation/validation, final: evaluation/final}",
 	} {
 		if !strings.Contains(draft, old) {

@@ -82,7 +82,7 @@ func TestParseAccepts(t *testing.T) {
 		Counterexamples: "evaluation/counterexamples",
 		Acceptance:      Acceptance{Deterministic, 0.004, []string{CodeLines}},
 		Limits:          Limits{Attempts: 200, Wall: 24 * time.Hour, Target: &Target{0.8, "development"}, SetupRetries: 3},
-		Shards:          1, Redact: []Redaction{{regexp.MustCompile("sk-[a-z0-9]+")}},
+		Shards:          1, Redact: []Redaction{{regexp.MustCompile("sk-[a-z0-9]+")}}, Exceptions: []string{NoGate},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -116,7 +116,7 @@ func TestParseAcceptsForms(t *testing.T) {
 		{"cpus: 1", "cpus: 1.5"},
 		{"timeout: 60s", "timeout: 1500ms"},
 		{"writable: [corrector/**]", "writable: ['corrector/[a-c]?/{x,y}*.go', corrector/sub/, main.go]"},
-		{"exceptions: []", "exceptions: [best-effort-limits, no-gate]"},
+		{"exceptions: [no-gate]", "exceptions: [best-effort-limits, no-gate]"},
 		{"environment: {LANG: C.UTF-8}", "environment: {PYTHONHASHSEED: '0', EMPTY: ''}"},
 		{"peak_memory_bytes, at_most: 268435456}", "accuracy, at_least: -0.5}, {metric: accuracy, at_most: 1}"},
 		{"redact: [", "redact: [{pattern: '(a|b)+?'}, "},
@@ -142,9 +142,9 @@ var refusals = []struct {
 	{"baseline: HEAD", "<<: {baseline: HEAD}", []string{`6:1 $."<<": merge keys are not allowed`, `6:1 $: unknown key "<<"`}},
 	{"baseline: HEAD", "baseline: HEAD\nbaseline: HEAD", []string{`7:1 $: "baseline" is set twice, first on line 6`}},
 	{"baseline: HEAD", "? [a]\n: b", []string{`6:3 $: a key must be text, got a list`}},
-	{"exceptions: []", "exceptions: []\n---\ngoal: x", []string{`42:1 $: a second document begins here, only one is allowed`}},
-	{"exceptions: []", "exceptions: []\n...\ngoal: x", []string{`43:1 $: not YAML: the document has ended before this`}},
-	{"exceptions: []", "exceptions: []\n...\n[", []string{`43:1 $: not YAML: the document has ended before this`}},
+	{"exceptions: [no-gate]", "exceptions: [no-gate]\n---\ngoal: x", []string{`42:1 $: a second document begins here, only one is allowed`}},
+	{"exceptions: [no-gate]", "exceptions: [no-gate]\n...\ngoal: x", []string{`43:1 $: not YAML: the document has ended before this`}},
+	{"exceptions: [no-gate]", "exceptions: [no-gate]\n...\n[", []string{`43:1 $: not YAML: the document has ended before this`}},
 	{"# The contract", "%TAG ! x\n---\n#", []string{`1:1 $: YAML directives are not allowed`}},
 	{"baseline: HEAD", "baseline:\tHEAD", []string{`6:10 $: a tab`}},
 	{"baseline: HEAD", "baseline: HEAD\r", []string{`6:15 $: a carriage return`}},
@@ -306,7 +306,8 @@ var refusals = []struct {
 	// what a later version brings
 	{"baseline: HEAD", "gate: {queries: 20}", []string{
 		`6:7 $.gate.rule: missing`, `6:7 $.gate.margin: missing`, `6:7 $.gate.seconds: missing`, `6:7 $.gate.cases: missing`,
-		`6:7 $.gate: a gate needs sealed cases, and splits.validation names none`}},
+		`6:7 $.gate: a gate needs sealed cases, and splits.validation names none`,
+		`6:7 $.gate: the contract has a gate and the exception no-gate`}},
 	{"splits: {development: evaluation/development}", "splits: {development: evaluation/development, validation: a, final: b}", []string{
 		`28:59 $.splits.validation: "a" does not end in validation, as the files of gate seal do`,
 		`28:59 $.splits.validation: sealed cases need keys, and the contract has none`,
@@ -318,10 +319,12 @@ var refusals = []struct {
 	{"split: development", "split: validation", []string{`37:32 $.limits.target.split: want development, got "validation"`}},
 	{"shards: 1", "shards: 2", []string{`39:9 $.shards: more than one shard is not available yet`}},
 	{"shards: 1", "shards: 9", []string{`39:9 $.shards: want at most 8, got 9`}},
-	{"exceptions: []", "exceptions: [network, in-process, reused-gate, repository-secrets]", []string{
+	{"exceptions: [no-gate]", "exceptions: [network, in-process, reused-gate, repository-secrets]", []string{
 		`41:14 $.exceptions[0]: "network" is not available yet, want one of best-effort-limits, no-gate, reused-gate, repository-secrets`,
 		`41:23 $.exceptions[1]: "in-process" is not available yet, want one of best-effort-limits, no-gate, reused-gate, repository-secrets`}},
-	{"exceptions: []", "exceptions: [nogate, no-gate, no-gate]", []string{
+	{"exceptions: [no-gate]", "exceptions: []", []string{
+		`2:1 $.gate: missing`}},
+	{"exceptions: [no-gate]", "exceptions: [nogate, no-gate, no-gate]", []string{
 		`41:14 $.exceptions[0]: want one of best-effort-limits, no-gate, reused-gate, repository-secrets, got "nogate"; did you mean "no-gate"?`,
 		`41:31 $.exceptions[2]: "no-gate" stands in the list twice, first on line 41`}},
 

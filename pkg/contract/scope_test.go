@@ -36,7 +36,7 @@ func TestMatchers(t *testing.T) {
 			}
 		}
 	}
-	if !c.Measured(CodeLines) || c.Measured("accuracy") || c.Exception(NoGate) {
+	if !c.Measured(CodeLines) || c.Measured("accuracy") || !c.Exception(NoGate) || c.Exception(ReusedGate) {
 		t.Error("Measured or Exception")
 	}
 }
