@@ -43,6 +43,10 @@ func (k *checker) gate() {
 	for _, split := range k.c.SealedSplits() {
 		k.sealed(k.root.get("splits", split.Name), split)
 	}
+	if k.c.Evaluation.Extract.Regex != nil && (n != nil || len(k.c.SealedSplits()) > 0) {
+		k.bad(k.root.get("evaluation", "extract"), "a sealed split counts wins and losses case by case, and a regex reads no cases",
+			"write extract: json and let the scorer print {\"metrics\": {…}, \"cases\": [{\"id\": …, \"score\": …}]}")
+	}
 	if output := k.root.get("evaluation", "resources", "output"); len(k.c.SealedSplits()) > 0 && k.c.Evaluation.Resources.Output > maxSealedOutput {
 		k.bad(output, "at most "+writeSize(maxSealedOutput)+" where splits are sealed: every outcome has the size of the largest", "")
 	}
@@ -57,10 +61,6 @@ func (k *checker) gate() {
 		k.bad(n, "the contract has a gate and the exception "+NoGate, "delete one of them")
 	}
 	k.margin(n.get("margin"), g)
-	if k.c.Evaluation.Extract.Regex != nil {
-		k.bad(k.root.get("evaluation", "extract"), "a gate counts wins and losses case by case, and a regex reads no cases",
-			"write extract: json and let the scorer print {\"metrics\": {…}, \"cases\": [{\"id\": …, \"score\": …}]}")
-	}
 	if e := k.c.Evaluation; g.Window > 0 && e.Timeout > g.Window {
 		k.bad(n.get("seconds"), fmt.Sprintf("less than the timeout of one launch, %s", writeSpan(e.Timeout)),
 			fmt.Sprintf("write at least %d: whatever takes longer fails the gate", int(math.Ceil(e.Timeout.Seconds()))))

@@ -57,6 +57,9 @@ type Job struct {
 type Outcome struct {
 	Evaluation ledger.Evaluation
 	Logs       []Log
+	// Notes are the remarks in Logs that speak of no failure, such as inputs
+	// without an output, each once.
+	Notes []string
 }
 
 // Run does one pass. An arm gets one Measurement a repetition until one of them
@@ -70,7 +73,7 @@ func Run(ctx context.Context, l Launcher, job Job) (*Outcome, error) {
 	if err := p.run(ctx); err != nil {
 		return nil, err
 	}
-	return &Outcome{Evaluation: p.evaluation, Logs: p.logs}, nil
+	return &Outcome{Evaluation: p.evaluation, Logs: p.logs, Notes: p.notes}, nil
 }
 
 // begin checks a job and finds its tools.
@@ -113,6 +116,7 @@ type pass struct {
 	evaluation ledger.Evaluation
 	logs       []Log
 	logBytes   int
+	notes      []string // each once, redacted
 }
 
 func (p *pass) run(ctx context.Context) error {

@@ -312,6 +312,10 @@ func TestForgedMetric(t *testing.T) {
 	if log := string(o.Logs[0].Data); !strings.Contains(log, "note: 1 outputs are named after no input and were ignored\n") {
 		t.Errorf("log: %s", log)
 	}
+	want := []string{"1 outputs are named after no input and were ignored", "3 of 3 inputs have no output"}
+	if !slices.Equal(o.Notes, want) {
+		t.Errorf("notes %q", o.Notes)
+	}
 }
 
 func TestOwnTreeIsReadOnly(t *testing.T) {

@@ -27,6 +27,7 @@ type extraction struct {
 	regex   *regexp.Regexp // nil: json
 	metrics []string       // exactly these
 	ids     []string       // all of these, or no cases at all
+	byCase  bool           // no cases at all will not do
 }
 
 // read takes the scores from what the scorer printed. The error says what was
@@ -79,7 +80,7 @@ func (e extraction) checkMetrics(got map[string]float64) error {
 	}
 	for name := range got {
 		if !slices.Contains(e.metrics, name) {
-			wrong = append(wrong, fmt.Sprintf("%q is not asked of the scorer", name))
+			wrong = append(wrong, fmt.Sprintf("%q is not asked of the scorer: name it under secondary, or print it no more", name))
 		}
 	}
 	if len(wrong) == 0 {
@@ -91,6 +92,9 @@ func (e extraction) checkMetrics(got map[string]float64) error {
 
 func (e extraction) checkCases(got []ledger.CaseScore) error {
 	if len(got) == 0 {
+		if e.byCase {
+			return errors.New(`cases: none, and a sealed split is judged case by case: print "cases": [{"id": "the file's name", "score": 1}, …] beside "metrics"`)
+		}
 		return nil
 	}
 	known, seen := map[string]bool{}, map[string]bool{}

@@ -44,6 +44,18 @@ func TestReadAccepts(t *testing.T) {
 	}
 }
 
+func TestReadByCase(t *testing.T) {
+	e := extraction{metrics: []string{"accuracy"}, ids: []string{"a"}, byCase: true}
+	for _, out := range []string{`{"metrics": {"accuracy": 1}}`, `{"metrics": {"accuracy": 1}, "cases": []}`} {
+		if _, err := e.read([]byte(out)); err == nil || !strings.Contains(err.Error(), `cases: none, and a sealed split is judged case by case: print "cases"`) {
+			t.Errorf("%s: error %v", out, err)
+		}
+	}
+	if _, err := e.read([]byte(`{"metrics": {"accuracy": 1}, "cases": [{"id": "a", "score": 1}]}`)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	tests := []struct{ name, out, want string }{
 		{"nothing", " \n", "printed nothing"},
@@ -53,7 +65,7 @@ func TestReadRefuses(t *testing.T) {
 		{"number in a string", `{"metrics": {"accuracy": "1", "misses": 0}}`, `metric "accuracy": 1 is not a number`},
 		{"null", `{"metrics": {"accuracy": null, "misses": 0}}`, `is not a number`},
 		{"missing metric", `{"metrics": {"accuracy": 1}}`, "metrics: misses is missing"},
-		{"unknown metric", `{"metrics": {"accuracy": 1, "misses": 0, "wall_seconds": 1}}`, `"wall_seconds" is not asked of the scorer`},
+		{"unknown metric", `{"metrics": {"accuracy": 1, "misses": 0, "wall_seconds": 1}}`, `"wall_seconds" is not asked of the scorer: name it under secondary`},
 		{"metric twice", `{"metrics": {"accuracy": 1, "misses": 0, "accuracy": 1}}`, `key "accuracy" stands there twice`},
 		{"escaped twin", `{"metrics": {"accuracy": 1, "misses": 0, "\u0061ccuracy": 1}}`, `key "accuracy" stands there twice`},
 		{"metrics twice", `{"metrics": {"accuracy": 1, "misses": 0}, "metrics": {"accuracy": 1, "misses": 0}}`, `key "metrics" stands there twice`},

@@ -93,8 +93,8 @@ func (w workshop) real(cases []contract.Case, side func(contract.Case) []byte) (
 }
 
 // rename moves what the candidate left under opaque names in from to the
-// cases' own names in to, and counts what has no case.
-func (l *layout) rename(from, to string) (unknown int, err error) {
+// cases' own names in to, and counts them and what has no case.
+func (l *layout) rename(from, to string) (found, unknown int, err error) {
 	ids := map[string]string{}
 	for _, o := range l.order {
 		ids[o.name] = o.ID
@@ -108,9 +108,10 @@ func (l *layout) rename(from, to string) (unknown int, err error) {
 			unknown++
 			return nil
 		}
+		found++
 		return os.Rename(path, filepath.Join(to, id))
 	})
-	return unknown, err
+	return found, unknown, err
 }
 
 // checkIDs refuses cases that no file can be named after.

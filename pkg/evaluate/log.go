@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/sandbox"
@@ -40,7 +41,11 @@ func (p *pass) logged(r ledger.Launch, res sandbox.Result, notes []string) strin
 	}
 	fmt.Fprintf(&b, "\noutcome %s, exit %d, signal %d, wall %.3f s\n", r.Outcome, r.Exit, r.Signal, r.WallSeconds)
 	for _, n := range notes {
-		fmt.Fprintf(&b, "note: %s\n", p.redactor.String(n))
+		n = p.redactor.String(n)
+		fmt.Fprintf(&b, "note: %s\n", n)
+		if !slices.Contains(p.notes, n) {
+			p.notes = append(p.notes, n)
+		}
 	}
 	if p.logBytes < logsBytes {
 		p.stream(&b, "stdout", res.Stdout, res.StdoutBytes)

@@ -98,11 +98,17 @@ func (t *passage) showSplit(l *launch, left string) {
 
 // takeOutputs brings what a launch left under the cases' own names.
 func (t *passage) takeOutputs(left string) (notes []string, err error) {
-	unknown, err := t.split.rename(left, t.outputs)
-	if unknown == 0 || err != nil {
+	found, unknown, err := t.split.rename(left, t.outputs)
+	if err != nil {
 		return nil, err
 	}
-	return []string{fmt.Sprintf("%d outputs are named after no input and were ignored", unknown)}, nil
+	if unknown > 0 {
+		notes = append(notes, fmt.Sprintf("%d outputs are named after no input and were ignored", unknown))
+	}
+	if missing := len(t.split.order) - found; missing > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d inputs have no output", missing, len(t.split.order)))
+	}
+	return notes, nil
 }
 
 // single is the launch of one case, stdin to stdout.
