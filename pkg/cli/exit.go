@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -39,6 +40,9 @@ const (
 	exitInterrupted = 130
 )
 
+// usageHelp is the cure of a wrong call where no command is known.
+const usageHelp = "research-loop --help"
+
 // usageError is a wrong call.
 type usageError struct{ error }
 
@@ -60,6 +64,9 @@ var errInterrupted = errors.New("interrupted")
 // fail prints an error with its cure and gives its exit code.
 func (e *Env) fail(cmd *cobra.Command, err error) int {
 	code, fix := classify(err)
+	if fix == usageHelp && cmd != nil {
+		fix = cmd.CommandPath() + " --help"
+	}
 	if errors.Is(err, errInterrupted) {
 		code, fix = exitInterrupted, "the records are whole: run the same command again"
 	}
@@ -111,13 +118,13 @@ func classifyPerson(err error) (int, string) {
 	case errors.As(err, &verdict):
 		return verdict.code, verdict.fix
 	case errors.As(err, &usage):
-		return exitUsage, "research-loop --help"
+		return exitUsage, usageHelp
 	case errors.As(err, &key) && key.Missing:
 		return exitAuth, "set " + judgeKeys + ", or name the file that keygen wrote with --keys FILE"
 	case errors.As(err, &key):
 		return exitAuth, "use the keys whose public halves stand in " + contract.DraftPath
 	case errors.As(err, &faults):
-		return exitUsage, "correct " + faults.File + ", commit and push it"
+		return exitUsage, "correct " + faults.File[strings.LastIndex(faults.File, ":")+1:] + ", commit and push it"
 	case errors.As(err, &dirty):
 		return exitDecision, "commit them, or start with --worktree DIR to work in a clean folder beside them"
 	case errors.As(err, &refused):
@@ -125,7 +132,7 @@ func classifyPerson(err error) (int, string) {
 	case errors.As(err, &inUse):
 		return exitDecision, "choose another tag: research-loop start OTHER-TAG"
 	case errors.As(err, &noRun):
-		return exitUsage, "research-loop start " + noRun.Tag + ", or name the repository with --remote"
+		return exitUsage, "research-loop start " + cmp.Or(noRun.Tag, "TAG") + ", or name the repository with --remote"
 	case errors.As(err, &noRepo):
 		return exitUsage, "go to a git repository, or name one with --remote URL"
 	case errors.As(err, &secret):

@@ -61,10 +61,18 @@ func (e *Env) judge(text, place string) (*vault.Judge, error) {
 		return nil, &supervisor.KeyError{Missing: true, Why: "the contract has keys, and there are none in " + place}
 	}
 	judge, err := vault.ParseJudge(text)
+	if err != nil && place == judgeKeys && isFile(absolute(e.dir(), strings.TrimSpace(text))) {
+		return nil, &supervisor.KeyError{Why: place + " holds the name of a file, not the keys: name the file with --keys"}
+	}
 	if err != nil {
 		return nil, &supervisor.KeyError{Why: place + ": " + err.Error()}
 	}
 	return &judge, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // signerOf gives the signing key, if it and the judge's identity are those of

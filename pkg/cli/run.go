@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"os/user"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -84,7 +85,7 @@ func (e *Env) start(cmd *cobra.Command, name string) error {
 	sup := s.supervisor(tag, box)
 	confirm, _ := cmd.Flags().GetString("confirm")
 	if err := sup.Seal(cmd.Context(), plan, func(p *supervisor.Plan) (supervisor.Confirmation, error) {
-		return e.confirm(cmd.Context(), p, confirm)
+		return e.confirm(cmd, p, confirm)
 	}); err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (s *session) plan(cmd *cobra.Command, tag contract.Tag, clean bool, o *supe
 }
 
 // confirm shows what would be sealed and asks a person, or compares the digest.
-func (e *Env) confirm(ctx context.Context, p *supervisor.Plan, given string) (supervisor.Confirmation, error) {
+func (e *Env) confirm(cmd *cobra.Command, p *supervisor.Plan, given string) (supervisor.Confirmation, error) {
 	who := "unknown"
 	if u, err := user.Current(); err == nil {
 		who = u.Username
@@ -163,10 +164,10 @@ func (e *Env) confirm(ctx context.Context, p *supervisor.Plan, given string) (su
 	e.say("digest     %s", p.Digest)
 	if !isTerminal(e.Stdin) {
 		return supervisor.Confirmation{}, &verdictError{exitDecision, "the contract is not confirmed",
-			fmt.Sprintf("research-loop start %s --confirm %s", p.Facts.Tag, p.Digest)}
+			fmt.Sprintf("research-loop start %s%s --confirm %s", p.Facts.Tag, flagsAgain(cmd), p.Digest)}
 	}
 	fmt.Fprint(e.Stderr, "Seal this contract? Nothing in it can be changed afterwards. [y/N] ")
-	answer, err := e.answered(ctx)
+	answer, err := e.answered(cmd.Context())
 	if err != nil {
 		return supervisor.Confirmation{}, err
 	}
@@ -194,6 +195,27 @@ func (e *Env) answered(ctx context.Context) (string, error) {
 		return "", ctx.Err()
 	}
 }
+
+// flagsAgain writes the flags of a start that the next one needs too.
+func flagsAgain(cmd *cobra.Command) string {
+	again := ""
+	for _, name := range []string{"remote", "keys", "worktree"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			again += " --" + name + " " + shellWord(f.Value.String())
+		}
+	}
+	return again
+}
+
+// shellWord writes a word so that a shell reads it as it is.
+func shellWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=-]+$`)
 
 // confirms accepts the digest itself, or at least its first twelve digits.
 func confirms(given, digest string) bool {
@@ -280,6 +302,9 @@ func (e *Env) rehearse(cmd *cobra.Command) error {
 		if err := e.json("rehearse", out.Evaluation); err != nil {
 			return err
 		}
+	}
+	for _, n := range out.Notes {
+		e.say("note: %s", report.Line(n))
 	}
 	return e.rehearsed(cmd, out.Evaluation)
 }

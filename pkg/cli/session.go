@@ -177,7 +177,7 @@ func (s *session) tag(args []string) (contract.Tag, error) {
 	case 1:
 		return parseTag(tags[0])
 	case 0:
-		return "", usagef("no run in %s", s.remote)
+		return "", &supervisor.NoRunError{Remote: s.remote}
 	}
 	return "", usagef("%d runs in %s: name one of %s", len(tags), s.remote, strings.Join(tags, ", "))
 }

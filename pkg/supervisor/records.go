@@ -31,10 +31,14 @@ type records struct {
 	named   []string          // commits of the run branch that they name
 }
 
-// NoRunError says that there is no state branch for the tag.
+// NoRunError says that there is no state branch for the tag, or for any, where
+// Tag is empty.
 type NoRunError struct{ Tag, Remote string }
 
 func (e *NoRunError) Error() string {
+	if e.Tag == "" {
+		return fmt.Sprintf("no run in %s: there is no branch %s", e.Remote, journal.StateBranch("*"))
+	}
 	return fmt.Sprintf("no run %s in %s: there is no branch %s", e.Tag, e.Remote, journal.StateBranch(contract.Tag(e.Tag)))
 }
 
