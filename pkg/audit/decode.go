@@ -96,10 +96,14 @@ func numericEscape(s string, c byte) (rune, int, bool) {
 // decodeDepth is how many encodings are peeled off one literal.
 const decodeDepth = 3
 
-// peel gives what a literal holds besides itself, peeled of escapes,
-// percent, HTML, base64 and hex, in place; ok is false if there is nothing.
+// peel gives what a literal holds besides itself, peeled of escapes, percent,
+// HTML, base64, base 85, hex and compression, in place; ok is false if there is
+// nothing.
 func (b *budget) peel(s string) (text string, ok bool) {
 	for range decodeDepth {
+		if b.decoded < 0 {
+			break
+		}
 		t := decodeOnce(s)
 		if t == s || !b.decode(len(t)) {
 			break
@@ -111,6 +115,9 @@ func (b *budget) peel(s string) (text string, ok bool) {
 
 // decodeOnce replaces every part of s that is the encoding of text by the text.
 func decodeOnce(s string) string {
+	if text, ok := decode85(s); ok {
+		return text
+	}
 	if strings.IndexByte(s, '\\') >= 0 {
 		s = unescape(s, true)
 	}
@@ -162,10 +169,10 @@ func codesIn(words []string, base int) (string, bool) {
 }
 
 // decodeWords decodes the maximal words over the base64 alphabet that are hex
-// or base64 of printable text.
+// or base64 of printable text, as it is or compressed.
 func decodeWords(s string) string {
 	var b strings.Builder
-	done := 0
+	done, room := 0, maxInflated
 	for i := 0; i < len(s); {
 		if !base64Byte(s[i]) {
 			i++
@@ -179,7 +186,7 @@ func decodeWords(s string) string {
 		for k < len(s) && k < i+len(word)+2 && s[k] == '=' {
 			k++
 		}
-		if text, ok := decodeWord(word); ok {
+		if text, ok := decodeWord(word, &room); ok {
 			b.WriteString(s[done:i])
 			b.WriteString(text)
 			done = k
@@ -198,8 +205,8 @@ func base64Byte(c byte) bool {
 
 // decodeWord decodes one word. Text as short as four characters counts: that
 // it means anything is for the cases to say.
-func decodeWord(word string) (string, bool) {
-	if text, ok := decodeHex(word); ok {
+func decodeWord(word string, room *int) (string, bool) {
+	if text, ok := decodeHex(word, room); ok {
 		return text, true
 	}
 	if len(word) < 6 || len(word)%4 == 1 {
@@ -207,13 +214,13 @@ func decodeWord(word string) (string, bool) {
 	}
 	for _, code := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		if data, err := code.DecodeString(word); err == nil {
-			return printable(data)
+			return textOf(data, room)
 		}
 	}
 	return "", false
 }
 
-func decodeHex(word string) (string, bool) {
+func decodeHex(word string, room *int) (string, bool) {
 	word = strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "0X")
 	if len(word) < 8 || len(word)%2 != 0 {
 		return "", false
@@ -222,7 +229,7 @@ func decodeHex(word string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	return printable(data)
+	return textOf(data, room)
 }
 
 // printable accepts bytes that are text of at least four characters, also as

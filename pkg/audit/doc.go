@@ -15,9 +15,10 @@
 //
 // B. Text becomes atoms. A scanner for families of languages finds literals,
 // numbers, comments and words with their lines. Atoms are folded words and
-// canonical numbers. Every literal has further readings: escapes, base64, hex,
-// percent, HTML and UTF-16 decoded, reversed, rot13, character codes, joined
-// neighbours and folded constants. Only added lines count.
+// canonical numbers. Every literal has further readings: escapes, base64, base
+// 85, hex, percent, HTML and UTF-16 decoded, inflated, reversed, rot13,
+// character codes, the bytes of a long number, joined neighbours and folded
+// constants. Only added lines count, and the names of new files with them.
 //
 // C. Evidence is measured in bits: how surprising an atom is (a word by its
 // frequency, a number by its form), less what many cases share. An atom run

@@ -1,9 +1,13 @@
 package audit
 
 import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -24,13 +28,20 @@ var mutators = map[string]func(text string, prose bool) string{
 		}
 		return b.String()
 	},
-	"percent":   func(s string, _ bool) string { return eachByte(s, "%%%02X") },
-	"query":     func(s string, _ bool) string { return strings.ReplaceAll(url.QueryEscape(reverse(s)), "+", "%20") },
-	"html":      func(s string, _ bool) string { return eachRuneOf(s, "&#%d;") },
-	"utf16":     func(s string, _ bool) string { return base64.StdEncoding.EncodeToString(wide(s)) },
-	"utf16 hex": func(s string, _ bool) string { return hex.EncodeToString(wide(s)) },
-	"reverse":   func(s string, _ bool) string { return reverse(s) },
-	"rot13":     func(s string, _ bool) string { return rot13(s) },
+	"percent":         func(s string, _ bool) string { return eachByte(s, "%%%02X") },
+	"query":           func(s string, _ bool) string { return strings.ReplaceAll(url.QueryEscape(reverse(s)), "+", "%20") },
+	"html":            func(s string, _ bool) string { return eachRuneOf(s, "&#%d;") },
+	"utf16":           func(s string, _ bool) string { return base64.StdEncoding.EncodeToString(wide(s)) },
+	"utf16 hex":       func(s string, _ bool) string { return hex.EncodeToString(wide(s)) },
+	"reverse":         func(s string, _ bool) string { return reverse(s) },
+	"rot13":           func(s string, _ bool) string { return rot13(s) },
+	"rotated reverse": func(s string, _ bool) string { return rot13(reverse(s)) },
+	"zlib": func(s string, _ bool) string {
+		return base64.StdEncoding.EncodeToString(packed(s, func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }))
+	},
+	"gzip hex": func(s string, _ bool) string {
+		return hex.EncodeToString(packed(s, func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }))
+	},
 	"twice": func(s string, _ bool) string {
 		return base64.StdEncoding.EncodeToString([]byte(hex.EncodeToString([]byte(s))))
 	},
@@ -53,6 +64,14 @@ var mutators = map[string]func(text string, prose bool) string{
 		}
 		return s[:len(s)/3] + `", "` + s[len(s)/3:len(s)/2] + `", "` + s[len(s)/2:]
 	},
+}
+
+func packed(s string, writer func(io.Writer) io.WriteCloser) []byte {
+	var b bytes.Buffer
+	w := writer(&b)
+	io.WriteString(w, s)
+	w.Close()
+	return b.Bytes()
 }
 
 var words = regexp.MustCompile(`[a-z]{4,}`)

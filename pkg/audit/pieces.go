@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"math/big"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -131,7 +133,38 @@ func (f *file) joins(i, j int) bool {
 	return true
 }
 
-// codeRuns reads four or more numbers in a row as characters.
+// A number of longNumber digits and more may be the bytes of a text; one of
+// more than maxNumber is read by nobody.
+const (
+	longNumber = 12
+	maxNumber  = 1 << 16
+)
+
+// numberTexts reads one number as the bytes of a text, the highest first and
+// the lowest first.
+func numberTexts(text string) []string {
+	text = strings.TrimRight(strings.ReplaceAll(text, "_", ""), "nLuUl")
+	if len(text) < longNumber || len(text) > maxNumber {
+		return nil
+	}
+	n, ok := new(big.Int).SetString(text, 0)
+	if !ok {
+		return nil
+	}
+	data, room := n.Bytes(), maxInflated
+	var list []string
+	for range 2 {
+		if text, ok := textOf(data, &room); ok {
+			list = append(list, text)
+		}
+		data = slices.Clone(data)
+		slices.Reverse(data)
+	}
+	return list
+}
+
+// codeRuns reads four or more numbers in a row as characters, and a long one
+// as the bytes of a text.
 func (f *file) codeRuns() []piece {
 	var list []piece
 	var run []rune
@@ -148,6 +181,9 @@ func (f *file) codeRuns() []piece {
 			c, ok := characterCode(t.text)
 			if !ok {
 				flush()
+				for _, text := range numberTexts(t.text) {
+					list = append(list, piece{text: text, line: t.line, tok: i, gap: true, turned: true, chained: true})
+				}
 				continue
 			}
 			if len(run) == 0 {

@@ -140,7 +140,7 @@ func (f *file) readKind(k kind, plainPieces []piece) {
 	for _, way := range []struct {
 		how  how
 		turn func(string) string
-	}{{backward, reverse}, {rotated, rot13}} {
+	}{{backward, reverse}, {rotated, rot13}, {rotated, func(s string) string { return rot13(reverse(s)) }}} {
 		turned := func(s string) (string, bool) {
 			t := way.turn(s)
 			return t, t != s && f.a.budget.decode(len(t))

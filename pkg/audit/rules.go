@@ -47,6 +47,7 @@ var rules = []rule{
 	ruleZeroWidth,
 	ruleMixedScript,
 	ruleCaseID,
+	rulePathText,
 	ruleListedName,
 	ruleListedNumber,
 	ruleObfuscated,

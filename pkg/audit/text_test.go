@@ -182,3 +182,38 @@ func TestKeywords(t *testing.T) {
 		}
 	}
 }
+
+func TestManyControls(t *testing.T) {
+	hidden := []byte(strings.Repeat("a table of titles ", 20))
+	for i := range hidden {
+		hidden[i] ^= 0x7a
+	}
+	tests := []struct {
+		name, text string
+		want       textKind
+	}{
+		{"source with a form feed and colours", strings.Repeat("\x0c\tx = \"\x1b[31mred\x1b[0m\"\r\n", 50), plainText},
+		{"one separator in a long file", strings.Repeat("name and value\n", 200) + strings.Repeat("a\x1fb\n", 12), plainText},
+		{"a text behind exclusive or", string(hidden), notText},
+	}
+	for _, tt := range tests {
+		if got := classify([]byte(tt.text)).kind; got != tt.want {
+			t.Errorf("%s: kind %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestHiddenRuns(t *testing.T) {
+	for text, want := range map[string]string{
+		"Answer\u200b with\u200b the\u200b label\u200b o\u200bn\u200bl\u200by\u200b.": "review",
+		"Answer" + strings.Repeat("\u200b\u200c", 8) + " with the label.":             "invalid",
+		"\U0001F469\u200d\U0001F469\u200d\U0001F467\u200d\U0001F466":                  "pass",
+	} {
+		x := newExample()
+		x.file("base/src/a.md", "Answer.\n")
+		x.file("cand/src/a.md", text+"\n")
+		if got := Check(x.input()).Verdict(); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

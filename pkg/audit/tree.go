@@ -34,7 +34,7 @@ type textKind int
 
 const (
 	plainText textKind = iota
-	hasNUL
+	notText
 	badEncoding
 	lfsPointer
 	tooLarge
@@ -118,7 +118,7 @@ func (t *tree) read(c change) int {
 	case tooLarge:
 		t.over(c.path, "the file is larger than the bound of %d MiB", maxFile>>20)
 		return 0
-	case hasNUL, lfsPointer:
+	case notText, lfsPointer:
 		return len(b.text)
 	}
 	f, ok := t.a.memo[c]
@@ -162,18 +162,30 @@ func classify(data []byte) blob {
 		return blob{text: string(data), kind: lfsPointer}
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}), bytes.HasPrefix(data, []byte{0xfe, 0xff}):
 		return classifyUTF16(data)
-	case bytes.IndexByte(data, 0) >= 0:
-		return blob{text: string(data), kind: hasNUL}
+	case bytes.IndexByte(data, 0) >= 0, manyControls(data):
+		return blob{text: string(data), kind: notText}
 	case !utf8.Valid(data):
 		return blob{text: latin1(data), kind: badEncoding}
 	}
 	return blob{text: strings.TrimPrefix(string(data), "\ufeff")}
 }
 
+// manyControls says that more than one byte in fifty is a control character
+// that no text has: what is so written is read by a program alone.
+func manyControls(data []byte) bool {
+	n := 0
+	for _, c := range data {
+		if c < ' ' && !strings.ContainsRune("\a\b\t\n\v\f\r\x1b", rune(c)) || c == 0x7f {
+			n++
+		}
+	}
+	return n > 8 && n*50 > len(data)
+}
+
 func classifyUTF16(data []byte) blob {
 	text, ok := fromUTF16(data[2:], data[0] == 0xfe)
 	if !ok || strings.ContainsRune(text, 0) {
-		return blob{text: string(data), kind: hasNUL}
+		return blob{text: string(data), kind: notText}
 	}
 	return blob{text: text}
 }
