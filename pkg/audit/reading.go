@@ -140,7 +140,7 @@ func (f *file) readKind(k kind, plainPieces []piece) {
 	for _, way := range []struct {
 		how  how
 		turn func(string) string
-	}{{backward, reverse}, {rotated, rot13}, {rotated, func(s string) string { return rot13(reverse(s)) }}} {
+	}{{backward, reverse}, {rotated, rot13}} {
 		turned := func(s string) (string, bool) {
 			t := way.turn(s)
 			return t, t != s && f.a.budget.decode(len(t))
@@ -149,6 +149,9 @@ func (f *file) readKind(k kind, plainPieces []piece) {
 		f.addStream(k, encoded, f.through(plainPieces, both(turned, peel)))
 		f.addStream(k, encoded, f.through(plainPieces, both(peel, turned)))
 	}
+	f.addStream(k, rotated, f.through(plainPieces, func(s string) (string, bool) {
+		return rot13(reverse(s)), f.a.budget.decode(len(s))
+	}))
 }
 
 // both applies two transforms, each of which must change something.
