@@ -28,14 +28,13 @@ var mutators = map[string]func(text string, prose bool) string{
 		}
 		return b.String()
 	},
-	"percent":         func(s string, _ bool) string { return eachByte(s, "%%%02X") },
-	"query":           func(s string, _ bool) string { return strings.ReplaceAll(url.QueryEscape(reverse(s)), "+", "%20") },
-	"html":            func(s string, _ bool) string { return eachRuneOf(s, "&#%d;") },
-	"utf16":           func(s string, _ bool) string { return base64.StdEncoding.EncodeToString(wide(s)) },
-	"utf16 hex":       func(s string, _ bool) string { return hex.EncodeToString(wide(s)) },
-	"reverse":         func(s string, _ bool) string { return reverse(s) },
-	"rot13":           func(s string, _ bool) string { return rot13(s) },
-	"rotated reverse": func(s string, _ bool) string { return rot13(reverse(s)) },
+	"percent":   func(s string, _ bool) string { return eachByte(s, "%%%02X") },
+	"query":     func(s string, _ bool) string { return strings.ReplaceAll(url.QueryEscape(reverse(s)), "+", "%20") },
+	"html":      func(s string, _ bool) string { return eachRuneOf(s, "&#%d;") },
+	"utf16":     func(s string, _ bool) string { return base64.StdEncoding.EncodeToString(wide(s)) },
+	"utf16 hex": func(s string, _ bool) string { return hex.EncodeToString(wide(s)) },
+	"reverse":   func(s string, _ bool) string { return reverse(s) },
+	"rot13":     func(s string, _ bool) string { return rot13(s) },
 	"zlib": func(s string, _ bool) string {
 		return base64.StdEncoding.EncodeToString(packed(s, func(w io.Writer) io.WriteCloser { return zlib.NewWriter(w) }))
 	},

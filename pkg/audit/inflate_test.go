@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -67,5 +68,15 @@ func TestInflateIsBounded(t *testing.T) {
 	}
 	if b.over == "" {
 		t.Error("64 bombs were unpacked")
+	}
+}
+
+func TestRotatedReverse(t *testing.T) {
+	x := newExample()
+	x.file("base/src/slug.go", "package slug\n")
+	x.section(t, "case a", "Forgotten windmills of Utrecht\n=> forgotten-windmills-of-utrecht\n")
+	x.file("cand/src/slug.go", "package slug\n\nvar a = \""+rot13(reverse("Forgotten windmills of Utrecht"))+"\"\n")
+	if r := Check(x.input()); !slices.Contains(r.Classes(), "leak.obfuscated") {
+		t.Errorf("findings %v", r.Findings)
 	}
 }
