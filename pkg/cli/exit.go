@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/decide"
 	"github.com/research-loop/research-loop/pkg/evaluate"
 	"github.com/research-loop/research-loop/pkg/forge"
+	"github.com/research-loop/research-loop/pkg/hook"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
@@ -104,6 +107,7 @@ func classifyPerson(err error) (int, string) {
 		inUse   *supervisor.InUseError
 		noRun   *supervisor.NoRunError
 		noRepo  *repo.NotRepository
+		called  *hook.UsageError
 		missing *evaluate.MissingTool
 		secret  *evaluate.MissingSecret
 		key     *supervisor.KeyError
@@ -117,7 +121,7 @@ func classifyPerson(err error) (int, string) {
 		return classifyForge(denied)
 	case errors.As(err, &verdict):
 		return verdict.code, verdict.fix
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &called):
 		return exitUsage, usageHelp
 	case errors.As(err, &key) && key.Missing:
 		return exitAuth, "set " + judgeKeys + ", or name the file that keygen wrote with --keys FILE"
@@ -205,8 +209,12 @@ func classifyMachine(err error) (int, string) {
 		return exitOperational, remote.Fix
 	case errors.As(err, &lost):
 		return exitOperational, "run the same command again"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return exitOperational, "make room on that disk, or name another with TMPDIR, then run the same command again"
+	case errors.Is(err, fs.ErrPermission):
+		return exitOperational, "get the right to it, or run as who has it"
 	}
-	return exitOperational, ""
+	return exitOperational, "run the same command again; where it fails alike, correct what is named"
 }
 
 // verdictExit gives the exit code of a verdict's status.

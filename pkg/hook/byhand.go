@@ -43,6 +43,9 @@ func AuditByHand(ctx context.Context, work *repo.Work, base, head string) (audit
 	if err != nil {
 		return audit.Report{}, err
 	}
+	if len(commits) == 0 {
+		return audit.Report{}, &UsageError{fmt.Sprintf("%s has no commit above %.12s: commit what is to be audited", head, s.tip)}
+	}
 	in, err := s.input(work, commits)
 	if err != nil {
 		return audit.Report{}, err

@@ -71,8 +71,14 @@ func (l Limits) check() error {
 			return refuse("limit "+c.name, fmt.Sprintf("%v is not more than zero", c.shown), "give it a value above zero")
 		}
 	}
+	if l.Pids > maxPids {
+		return refuse("limit pids", fmt.Sprintf("%d are more than a kernel can hold", l.Pids), fmt.Sprintf("give it at most %d", maxPids))
+	}
 	return nil
 }
+
+// maxPids is the most processes that Linux counts.
+const maxPids = 4 << 20
 
 func (s Spec) checkTargets() error {
 	seen := map[string]bool{}

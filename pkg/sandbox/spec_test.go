@@ -42,6 +42,7 @@ func TestSpecRefused(t *testing.T) {
 		{"output zero", func(s *Spec) { s.Limits.Output = 0 }, "limit output"},
 		{"temporary zero", func(s *Spec) { s.Limits.Temporary = 0 }, "limit temporary"},
 		{"memory negative", func(s *Spec) { s.Limits.Memory = -1 }, "limit memory"},
+		{"pids beyond all kernels", func(s *Spec) { s.Limits.Pids = maxPids + 1 }, "limit pids: 4194305 are more than a kernel can hold"},
 		{"pids negative", func(s *Spec) { s.Limits.Pids = -1 }, "limit pids"},
 		{"cpu negative", func(s *Spec) { s.Limits.CPU = -1 }, "limit cpu"},
 		{"cpus negative", func(s *Spec) { s.Limits.CPUs = -0.5 }, "limit cpus"},
