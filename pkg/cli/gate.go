@@ -236,6 +236,9 @@ func (e *Env) showSealed(cmd *cobra.Command, s *setup.Sealed) error {
 	if s.Dropped > 0 {
 		e.say("dropped  %d cases in all", s.Dropped)
 	}
+	if s.Doubles > 0 {
+		e.say("note: %d cases have the input of another one: they prove nothing more, and the bounds below count them", s.Doubles)
+	}
 	e.say("searched %s", s.Looked)
 	if s.Split == "validation" {
 		bound := gate.Inform(s.Cases, gate.Use{Budget: queries})

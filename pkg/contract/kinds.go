@@ -75,7 +75,7 @@ func (f *field) cure(y *yaml.Node) string {
 		return "write false"
 	case f.kind == size && digits:
 		return "write the unit, such as " + shorten(y.Value) + "MiB"
-	case (f.kind == whole || f.kind == number) && y.Tag == "!!str" && numberShape.MatchString(y.Value):
+	case (f.kind == whole || f.kind == number) && y.Tag == "!!str" && y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && numberShape.MatchString(y.Value):
 		return "write it without quotes"
 	case f.textual() && y.Kind == yaml.ScalarNode && y.Tag != "!!str" && y.Tag != "!!null":
 		return "put it in quotes: " + shown(y.Value)

@@ -38,6 +38,7 @@ type Sealed struct {
 	Split    string    `json:"split"`
 	Cases    int       `json:"cases"`
 	Dropped  int       `json:"dropped"`
+	Doubles  int       `json:"doubles"` // cases whose input is, but for case and spaces, that of another
 	Inputs   Bundle    `json:"inputs"`
 	Answers  Bundle    `json:"answers"`
 	Overlaps []Overlap `json:"overlaps"`
@@ -67,7 +68,7 @@ func Seal(s Sealing, r Repository) (*Sealed, error) {
 	if cases, err = s.separate(cases, r, out); err != nil {
 		return nil, err
 	}
-	out.Cases, out.Dropped = len(cases), all-len(cases)
+	out.Cases, out.Dropped, out.Doubles = len(cases), all-len(cases), doubles(cases)
 	if len(cases) == 0 {
 		return nil, refuse(s.Split, fmt.Sprintf("all %d cases stand somewhere else too", all), "bring other cases")
 	}
@@ -85,6 +86,15 @@ func Seal(s Sealing, r Repository) (*Sealed, error) {
 		return nil, err
 	}
 	return out, s.write(out, sealedInputs, sealedAnswers)
+}
+
+// doubles counts the cases with the input of one before them.
+func doubles(cases []vault.Case) int {
+	seen := map[string]bool{}
+	for _, c := range cases {
+		seen[vault.Fold(c.Input)] = true
+	}
+	return len(cases) - len(seen)
 }
 
 // recipients are who opens the inputs and who opens the answers.

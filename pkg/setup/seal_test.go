@@ -367,3 +367,18 @@ func TestSealRefuses(t *testing.T) {
 func replace(folder, text string) error {
 	return errors.Join(os.RemoveAll(folder), os.WriteFile(folder, []byte(text), 0o644))
 }
+
+func TestDoubles(t *testing.T) {
+	of := func(inputs ...string) (list []vault.Case) {
+		for _, input := range inputs {
+			list = append(list, vault.Case{Input: []byte(input)})
+		}
+		return list
+	}
+	if got := doubles(of("a b\n", "A  b", "c", "a b", "c ", "d")); got != 3 {
+		t.Errorf("%d doubles, want 3", got)
+	}
+	if got := doubles(of("a b", "a c", "ab")); got != 0 {
+		t.Errorf("%d doubles, want none", got)
+	}
+}
