@@ -389,7 +389,7 @@ func stopped(r *journal.Run) error {
 func closeCommand(env *Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "close [TAG]",
-		Short: "End a run: finish the open attempt, sweep what was not judged",
+		Short: "End a run: finish the open attempt, ask the final test, sweep what was not judged",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error {
 			if done, err := env.elsewhere(cmd, args, env.closeOnGitHub); done || err != nil {
