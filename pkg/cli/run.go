@@ -306,7 +306,23 @@ func (e *Env) rehearse(cmd *cobra.Command) error {
 	for _, n := range out.Notes {
 		e.say("note: %s", report.Line(n))
 	}
+	e.compareWindow(plan.Contract, out.Evaluation)
 	return e.rehearsed(cmd, out.Evaluation)
+}
+
+// compareWindow shows what the launches took beside what a query of the gate
+// has: a baseline that does not fit into it ends the run, with its cases used.
+func (e *Env) compareWindow(c *contract.Contract, ev ledger.Evaluation) {
+	if c.Gate == nil {
+		return
+	}
+	took, n := 0.0, 0
+	for _, l := range ev.Launches {
+		if l.Kind == ledger.Measure && l.Repetition == 0 {
+			took, n = took+l.WallSeconds, n+1
+		}
+	}
+	e.say("note: launched %d times for a repetition, it took %.1f s; a query of the gate has %s for all of its cases (gate: seconds)", n, took, c.Gate.Window)
 }
 
 // rehearsed prints what was measured and says whether a run could open.

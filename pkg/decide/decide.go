@@ -126,7 +126,7 @@ func gated(e Evidence, d *ledger.Decided) error {
 	case e.Gate.Answer == ledger.Overlap:
 		d.Status, d.Reason = ledger.Invalid, "audit: "+string(ledger.Overlap)
 	case e.Role == ledger.RoleBaseline:
-		d.Status, d.Reason = ledger.Invalid, "gate: the baseline has no result for each of the sealed cases"
+		d.Status, d.Reason = ledger.Invalid, fmt.Sprintf("gate: within the %s of a query (gate: seconds) the baseline gave no result for each of the sealed cases", e.Contract.Gate.Window)
 	default:
 		d.Status, d.Reason = ledger.Discard, "overfit: "+d.Reason+", but the gate is not passed"
 		if classes := e.Committed.Audit.Classes; len(classes) > 0 {

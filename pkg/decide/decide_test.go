@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/decide"
@@ -385,6 +386,9 @@ func TestBaseline(t *testing.T) {
 		{"second launch fails", func(_ *decide.Evidence, m *ledger.Measurement) {
 			m.Metrics, m.Failure = nil, &ledger.Failure{Status: ledger.Timeout, What: "launch", Detail: "over"}
 		}, ledger.Timeout, "second launch: launch: over"},
+		{"gate passed", func(e *decide.Evidence, _ *ledger.Measurement) { askGate(e, ledger.Pass) }, ledger.Keep, "baseline"},
+		{"gate failed", func(e *decide.Evidence, _ *ledger.Measurement) { askGate(e, ledger.Fail) }, ledger.Invalid,
+			"gate: within the 15s of a query (gate: seconds) the baseline gave no result for each of the sealed cases"},
 		{"constraint broken", func(e *decide.Evidence, _ *ledger.Measurement) {
 			e.Evaluation.Measurements[0].Metrics["recall"] = 0
 		}, ledger.Discard, "constraint: recall at least 0.1, measured 0"},
@@ -411,6 +415,13 @@ func TestBaseline(t *testing.T) {
 	if d, err := decide.Decide(e); err == nil {
 		t.Errorf("one launch is enough: %+v", d)
 	}
+}
+
+// askGate has the contract have a gate and lets it answer.
+func askGate(e *decide.Evidence, a ledger.Answer) {
+	c := terms()
+	c.Gate = &contract.Gate{Window: 15 * time.Second}
+	e.Contract, e.Gate = c, &ledger.GateResult{Answer: a}
 }
 
 // fresh gives evidence in which the incumbent was measured again.
