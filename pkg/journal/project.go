@@ -134,10 +134,21 @@ func (r *Run) Entry(ended time.Time, level string) ledger.Entry {
 	return e
 }
 
-// repetitions lists every measurement of an evaluation.
+// repetitions lists every measurement of an evaluation, with the time of all its
+// launches and the log of the first that has one.
 func repetitions(ev *ledger.Evaluation, metric string) []ledger.Repetition {
 	if ev == nil {
 		return nil
+	}
+	type of struct {
+		arm        ledger.Arm
+		repetition int
+	}
+	launched := map[of][]*ledger.Launch{}
+	for i := range ev.Launches {
+		if l := &ev.Launches[i]; l.Kind == ledger.Measure {
+			launched[of{l.Arm, l.Repetition}] = append(launched[of{l.Arm, l.Repetition}], l)
+		}
 	}
 	var out []ledger.Repetition
 	for _, m := range ev.Measurements {
@@ -148,12 +159,10 @@ func repetitions(ev *ledger.Evaluation, metric string) []ledger.Repetition {
 		if v, ok := m.Metrics[metric]; ok {
 			r.Primary = &v
 		}
-		for _, l := range ev.Launches {
-			if l.Kind == ledger.Measure && l.Arm == m.Arm && l.Repetition == m.Repetition {
-				r.Duration += l.WallSeconds
-				if r.Log == nil && l.Log != "" {
-					r.Log = &l.Log
-				}
+		for _, l := range launched[of{m.Arm, m.Repetition}] {
+			r.Duration += l.WallSeconds
+			if r.Log == nil && l.Log != "" {
+				r.Log = &l.Log
 			}
 		}
 		out = append(out, r)
