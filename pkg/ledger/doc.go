@@ -3,7 +3,7 @@
 // # Journal
 //
 // The journal is the one truth of a run. It is a sequence of lines, each one
-// JSON object in UTF-8 ended by a newline, cut into segments of 100 attempts
+// JSON object in UTF-8 ended by a newline, cut into segments of 10 attempts
 // (journal/000.jsonl, journal/001.jsonl, …) so that a growing run does not
 // make its repository grow with the square of its length. The keys of a line
 // stand in this order and there are no others:

@@ -133,7 +133,7 @@ func threeSegments(t testing.TB) (map[string][]byte, ledger.Chain) {
 	data := everything()
 	iterations := make([]int, len(data))
 	for i := range iterations {
-		iterations[i] = []int{0, 100, 200}[3*i/len(data)]
+		iterations[i] = []int{0, 10, 20}[3*i/len(data)]
 	}
 	return journal(t, data, iterations)
 }
@@ -399,16 +399,16 @@ func TestTruncation(t *testing.T) {
 				corrupt(t, "empty segment", err, name, 0)
 			case !atEnd:
 				corrupt(t, fmt.Sprintf("%s cut at %d", name, n), err, name, lines+1)
-			case name == ledger.Segment(200):
+			case name == ledger.Segment(20):
 				// Whole lines are gone from the end: a shorter journal, which
 				// only somebody who saw the longer one can tell.
 				if err != nil || got.Head == whole.Head || len(got.Events) >= len(whole.Events) {
 					t.Errorf("%s cut at %d: %v, head %s", name, n, err, got.Head)
 				}
 			default:
-				next := ledger.Segment(100)
+				next := ledger.Segment(10)
 				if name == next {
-					next = ledger.Segment(200)
+					next = ledger.Segment(20)
 				}
 				corrupt(t, fmt.Sprintf("%s cut at line end %d", name, n), err, next, 1)
 			}
@@ -422,14 +422,14 @@ func short(t testing.TB) (map[string][]byte, ledger.Chain) {
 	iterations := []int{0}
 	for i := 1; i < 12; i++ {
 		data = append(data, []ledger.Data{&ledger.Halted{Reason: "x"}, &ledger.Authorised{}}[i%2])
-		iterations = append(iterations, []int{0, 100, 200}[i/4])
+		iterations = append(iterations, []int{0, 10, 20}[i/4])
 	}
 	return journal(t, data, iterations)
 }
 
 func TestBitFlips(t *testing.T) {
 	segments, whole := short(t)
-	names := []string{ledger.Segment(0), ledger.Segment(100), ledger.Segment(200)}
+	names := []string{ledger.Segment(0), ledger.Segment(10), ledger.Segment(20)}
 	for i, name := range names {
 		data := bytes.Clone(segments[name])
 		for at := range data {
@@ -508,7 +508,7 @@ func TestForeignLines(t *testing.T) {
 		{"a seq of the future", "seq 2, want 1", func(e *ledger.Event) { e.Seq = 2 }},
 		{"another prev", "prev is sha256:0000", func(e *ledger.Event) { e.Prev = ledger.ZeroHash }},
 		{"prev in capitals", "prev is SHA256", func(e *ledger.Event) { e.Prev = strings.ToUpper(e.Prev) }},
-		{"another segment's iteration", "iteration 100 belongs to journal/001.jsonl", func(e *ledger.Event) { e.Iteration = 100 }},
+		{"another segment's iteration", "iteration 10 belongs to journal/001.jsonl", func(e *ledger.Event) { e.Iteration = 10 }},
 	}
 	for _, tt := range tests {
 		e := fits
@@ -610,7 +610,7 @@ func TestReadResults(t *testing.T) {
 	var data []ledger.Data
 	var iterations []int
 	results := map[string][]byte{}
-	for _, i := range []int{0, 1, 99, 100, 101, 200} {
+	for _, i := range []int{0, 1, 9, 10, 11, 20} {
 		data, iterations = append(data, &ledger.Finalized{Entry: entry(i)}, &ledger.Published{}), append(iterations, i, i)
 		line, err := ledger.FormatEntry(entry(i))
 		if err != nil {
@@ -620,10 +620,10 @@ func TestReadResults(t *testing.T) {
 	}
 	_, chain := journal(t, data, iterations)
 	got, err := ledger.ReadResults(results, chain.Events)
-	if err != nil || len(got) != 6 || !reflect.DeepEqual(got[3], entry(100)) {
+	if err != nil || len(got) != 6 || !reflect.DeepEqual(got[3], entry(10)) {
 		t.Fatalf("%d entries, %v", len(got), err)
 	}
-	first, second := ledger.Results(0), ledger.Results(100)
+	first, second := ledger.Results(0), ledger.Results(10)
 	lines := bytes.SplitAfter(results[first], []byte("\n"))
 	without := spoilt(results, second, nil)
 	delete(without, second)
