@@ -35,7 +35,7 @@ all.`,
 	}
 	remoteFlag(cmd)
 	cmd.Flags().String("dir", "", "a repository on this machine; no remote is asked")
-	cmd.Flags().Bool("all", false, "check signature and bytes of every commit of the state branch, and every verdict's, not only of 1,000")
+	cmd.Flags().Bool("all", false, "check the signature of every checkpoint and every verdict, not only of 1,000 of each")
 	cmd.Flags().String("origin", "", "the run's name in its notes, where the repository has moved since")
 	return cmd
 }

@@ -156,9 +156,6 @@ func (p *Projection) Add(iteration int, text []byte) {
 	at.bytes += len(text)
 }
 
-// Has gives the offset behind the last entry in its segment.
-func (p *Projection) Has(iteration int) int { return p.at[Results(iteration)].bytes }
-
 // End says what is wrong with the results, once every entry was added. An error
 // is a *CorruptError.
 func (p *Projection) End() error {

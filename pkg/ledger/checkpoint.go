@@ -61,9 +61,25 @@ type VerdictNote struct {
 var (
 	originShape = regexp.MustCompile(`^research-loop/[A-Za-z0-9._%-]+/[A-Za-z0-9._%-]+/[a-z0-9]+(-[a-z0-9]+)*$`)
 	statusShape = regexp.MustCompile(`^[a-z]{1,20}$`)
-	objectShape = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
-	hashShape   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
+
+// isHash says whether s is "sha256:" and 64 digits, isObject whether it is a
+// whole object id. Both are asked tens of thousands of times for a long run.
+func isHash(s string) bool {
+	digits, ok := strings.CutPrefix(s, "sha256:")
+	return ok && len(digits) == 64 && hexadecimal(digits)
+}
+
+func isObject(s string) bool { return (len(s) == 40 || len(s) == 64) && hexadecimal(s) }
+
+func hexadecimal(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || '9' < c) && (c < 'a' || 'f' < c) {
+			return false
+		}
+	}
+	return true
+}
 
 // Format gives the text that is signed. An error names the field that cannot
 // be written.
@@ -77,7 +93,7 @@ func (c Checkpoint) Format() (string, error) {
 		return "", fmt.Errorf("%d of %d gate queries", c.Used, c.Budget)
 	}
 	for _, h := range []string{c.Head, c.Contract, c.Results} {
-		if !hashShape.MatchString(h) {
+		if !isHash(h) {
 			return "", fmt.Errorf("hash %.100q: want sha256: and 64 hexadecimal digits", h)
 		}
 	}
@@ -122,9 +138,9 @@ func (v VerdictNote) Format() (string, error) {
 		return "", fmt.Errorf("status %.100q", v.Status)
 	case v.Iteration < -1:
 		return "", fmt.Errorf("iteration %d", v.Iteration)
-	case !objectShape.MatchString(v.Commit) || !objectShape.MatchString(v.Tree):
+	case !isObject(v.Commit) || !isObject(v.Tree):
 		return "", fmt.Errorf("commit %.100q, tree %.100q: want full object ids", v.Commit, v.Tree)
-	case v.Lines < 1 || !hashShape.MatchString(v.Head):
+	case v.Lines < 1 || !isHash(v.Head):
 		return "", fmt.Errorf("journal of %d lines, head %.100q", v.Lines, v.Head)
 	}
 	return fmt.Sprintf("%s\nverdict %s\niteration %s\ncommit %s\ntree %s\njournal %d %s\n",
@@ -207,12 +223,13 @@ func (v *Verifier) Verdict(data []byte) (VerdictNote, error) {
 	return n, nil
 }
 
-// Length gives the number of journal lines that a note says it covers, whoever
-// signed it; ok is false where the note is no checkpoint.
+// Length gives the number of journal lines that a checkpoint says it covers,
+// whoever signed it and whatever else it says; ok is false where it says none.
 func Length(data []byte) (lines int, ok bool) {
-	text, _, found := strings.Cut(string(data[:min(len(data), maxNote)]), "\n\n")
-	c, err := ParseCheckpoint(text + "\n")
-	return c.Lines, found && err == nil
+	_, rest, _ := bytes.Cut(data, []byte("\n"))
+	number, _, _ := bytes.Cut(rest, []byte("\n"))
+	lines, err := strconv.Atoi(string(number))
+	return lines, err == nil && lines > 0
 }
 
 // Origin names a run for its notes: research-loop/<owner>/<repository>/<tag>

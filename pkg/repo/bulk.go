@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ const maxWarm = 1_000_000
 // that take gives back, and gives take what is wrong with an object. data is
 // take's only while it runs.
 func (b *batch) apart(ids []string, take func(id, kind string, data []byte, err error) error) error {
-	own, err := b.ask(ids, "--batch")
+	own, err := b.ask(ids)
 	if err != nil {
 		return err
 	}
@@ -45,10 +46,10 @@ func (b *batch) apart(ids []string, take func(id, kind string, data []byte, err 
 	return nil
 }
 
-// ask starts a git of its own and asks it for objects, or for what they are.
-func (b *batch) ask(ids []string, how string) (*batch, error) {
+// ask starts a git of its own and asks it for objects.
+func (b *batch) ask(ids []string) (*batch, error) {
 	own := &batch{ctx: b.ctx, git: b.git, max: b.max, why: b.why}
-	if err := own.start(how, "--buffer"); err != nil {
+	if err := own.start("--batch", "--buffer"); err != nil {
 		return nil, err
 	}
 	in := own.in
@@ -59,27 +60,69 @@ func (b *batch) ask(ids []string, how string) (*batch, error) {
 	return own, nil
 }
 
-// Sizes shows take what the sizes of objects are said to be, in their order:
-// nothing is read, and so nothing is proven. A missing one has the size -1.
-func (o *objects) Sizes(ids []string, take func(i int, size int64)) error {
-	if o.many == nil || len(ids) == 0 || !o.areIDs(ids) {
-		return nil
+// FilesAt shows take the file at a path of each of many commits, in their order:
+// its id, "" where there is none, and its contents, which are take's only while
+// it runs, nil where they are more than is read. It stops at the first error,
+// take's included. The contents are those of the id; that the id stands in the
+// commit's tree is not proven, since the trees are not read: a caller compares
+// the tree with what it must be.
+func (o *objects) FilesAt(commits []string, path string, take func(i int, id string, data []byte) error) error {
+	if strings.ContainsAny(path, " \t\r\n\v\f") {
+		return fmt.Errorf("%q: a path with white space cannot be asked for in bulk", path)
 	}
-	own, err := o.many.ask(ids, "--batch-check")
+	if o.many == nil || len(commits) < worthOwn || !o.areIDs(commits) {
+		return o.eachFileAt(commits, path, take)
+	}
+	questions := make([]string, len(commits))
+	for i, id := range commits {
+		questions[i] = id + ":" + path
+	}
+	own, err := o.many.ask(questions)
 	if err != nil {
 		return err
 	}
 	defer own.stop()
-	for i, id := range ids {
-		_, _, size, err := own.header()
+	for i := range questions {
+		id, kind, data, err := own.next()
 		var missing *MissingError
+		var size *SizeError
 		switch {
-		case errors.As(err, &missing):
-			size = -1
-		case err != nil:
-			return own.fail(id, err)
+		case errors.As(err, &missing), err == nil && kind != "blob":
+			id, data, err = "", nil, nil
+		case errors.As(err, &size):
+			_, err = io.CopyN(io.Discard, own.out, size.Bytes+1)
+		case err == nil:
+			if err := o.genuine(id, kind, "blob", data); err != nil {
+				return err
+			}
 		}
-		take(i, size)
+		if err != nil {
+			return own.fail(commits[i], err)
+		}
+		if err := take(i, id, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachFileAt is FilesAt, one commit after the other.
+func (o *objects) eachFileAt(commits []string, path string, take func(i int, id string, data []byte) error) error {
+	for i, commit := range commits {
+		data, err := o.File(commit, path)
+		id := ""
+		var size *SizeError
+		switch {
+		case err == nil:
+			id = hashObject("blob", data, o.width)
+		case errors.As(err, &size):
+			id = size.ID
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		if err := take(i, id, data); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -229,95 +272,4 @@ func (o *objects) Blobs(ids []string, take func(i int, data []byte) error) error
 		i++
 		return err
 	})
-}
-
-// maxTogether is how many commits' trees are read together, and so kept at once.
-const maxTogether = 256
-
-// Diffs shows take what differs between every commit and the one before it in
-// the list, in order: see Diff. The first is compared with an empty tree.
-func (o *objects) Diffs(commits []string, take func(i int, changes []Change) error) error {
-	before, beforeTree := "", ""
-	for from := 0; from < len(commits); from += maxTogether {
-		window := commits[from:min(from+maxTogether, len(commits))]
-		var couples [][2]string
-		for _, id := range window {
-			c, err := o.Commit(id)
-			if err != nil {
-				return err
-			}
-			couples = append(couples, [2]string{beforeTree, c.Tree})
-			beforeTree = c.Tree
-		}
-		known := o.different(couples)
-		for i, id := range window {
-			changes, err := o.diff(before, id, known)
-			if err == nil {
-				err = take(from+i, changes)
-			}
-			if err != nil {
-				return err
-			}
-			before = id
-		}
-	}
-	return nil
-}
-
-// different reads the trees that couples of trees differ in, level by level.
-// What goes wrong is left for whoever reads the tree that is at fault.
-func (o *objects) different(couples [][2]string) map[string][]treeEntry {
-	known := map[string][]treeEntry{}
-	if o.many == nil {
-		return known
-	}
-	seen := map[[2]string]bool{}
-	for len(couples) > 0 {
-		if o.readTrees(couples, known) != nil {
-			return known
-		}
-		var next [][2]string
-		for _, c := range couples {
-			below, ok := pair(known[c[0]], known[c[1]])
-			for i := 0; ok && i < len(below); i++ {
-				var trees [2]string
-				for side, e := range below[i] {
-					if isTree(e.mode) {
-						trees[side] = e.id
-					}
-				}
-				if trees[0] != trees[1] && !seen[trees] {
-					seen[trees] = true
-					next = append(next, trees)
-				}
-			}
-		}
-		couples = next
-	}
-	return known
-}
-
-// readTrees reads the trees of couples that are not known yet.
-func (o *objects) readTrees(couples [][2]string, known map[string][]treeEntry) error {
-	var ids []string
-	asked := map[string]bool{"": true}
-	o.mu.Lock()
-	for _, c := range couples {
-		for _, id := range c {
-			if _, ok := known[id]; ok || asked[id] {
-				continue
-			}
-			asked[id] = true
-			if entries, ok := o.trees[id]; ok {
-				known[id] = entries
-			} else if isID(id, o.width) {
-				ids = append(ids, id)
-			}
-		}
-	}
-	o.mu.Unlock()
-	if len(ids) < worthOwn {
-		return nil // those who need them read them
-	}
-	return o.readApart(ids, func(id string, entries []treeEntry) { known[id] = entries })
 }

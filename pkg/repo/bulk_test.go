@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -79,32 +80,42 @@ func TestBulk(t *testing.T) {
 		if err := o.FirstParents(tip, func(Commit) bool { stopped++; return stopped < 3 }); err != nil || stopped != 3 {
 			t.Errorf("%s: stopped after %d, %v", name, stopped, err)
 		}
-		checkDiffs(t, name, o, plain, want)
+		checkFiles(t, name, o, plain, want)
+		checkBlobs(t, name, o, plain, want)
 	}
 }
 
-func checkDiffs(t *testing.T, name string, o, plain *objects, commits []string) {
+func checkFiles(t *testing.T, name string, o, plain *objects, commits []string) {
 	t.Helper()
-	before, blobs := "", map[string]bool{}
-	err := o.Diffs(commits, func(i int, changes []Change) error {
-		want, err := plain.Diff(before, commits[i])
-		if err != nil || !reflect.DeepEqual(changes, want) {
-			t.Errorf("%s: diff %d is %v, want %v (%v)", name, i, changes, want, err)
-		}
-		for _, c := range changes {
-			if c.To.ID != "" {
-				blobs[c.To.ID] = true
+	for _, path := range []string{"top", "folder-3/003", "folder-3", "top/below", "nowhere"} {
+		n := 0
+		err := o.FilesAt(commits, path, func(i int, id string, data []byte) error {
+			want, err := plain.File(commits[i], path)
+			if errors.Is(err, fs.ErrNotExist) {
+				if id != "" {
+					t.Errorf("%s: %s of commit %d is %s, want none", name, path, i, id)
+				}
+			} else if err != nil || string(want) != string(data) || id != hashObject("blob", want, o.width) || i != n {
+				t.Errorf("%s: %s of commit %d is %q, want %q (%v)", name, path, i, data, want, err)
 			}
+			n++
+			return nil
+		})
+		if err != nil || n != len(commits) {
+			t.Errorf("%s: %s of %d commits, %v", name, path, n, err)
 		}
-		before = commits[i]
-		return nil
-	})
+	}
+}
+
+func checkBlobs(t *testing.T, name string, o, plain *objects, commits []string) {
+	t.Helper()
+	changes, err := plain.Diff("", commits[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ids []string
-	for id := range blobs {
-		ids = append(ids, id)
+	for _, c := range changes {
+		ids = append(ids, c.To.ID)
 	}
 	err = o.Blobs(ids, func(i int, data []byte) error {
 		if want, err := plain.Blob(ids[i]); err != nil || string(want) != string(data) {
@@ -114,18 +125,6 @@ func checkDiffs(t *testing.T, name string, o, plain *objects, commits []string) 
 	})
 	if err != nil || len(ids) < 2*worthOwn {
 		t.Errorf("%s: %d blobs, %v", name, len(ids), err)
-	}
-	err = o.Sizes(append(ids, strings.Repeat("a", 40)), func(i int, size int64) {
-		if i == len(ids) {
-			if size != -1 {
-				t.Errorf("%s: what is missing has %d bytes", name, size)
-			}
-		} else if want, err := plain.Blob(ids[i]); err != nil || int64(len(want)) != size {
-			t.Errorf("%s: size %d, want %d", name, size, len(want))
-		}
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 
@@ -160,6 +159,15 @@ func TestBulkErrors(t *testing.T) {
 		enough := errors.New("enough")
 		if err := o.Blobs(many, func(int, []byte) error { return enough }); !errors.Is(err, enough) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if err := o.FilesAt(many[:worthOwn], "top", func(int, string, []byte) error { return nil }); err != nil {
+			t.Errorf("%s: blobs as commits: %v", name, err)
+		}
+		if err := o.FilesAt(ids, "top", func(int, string, []byte) error { return enough }); !errors.Is(err, enough) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := o.FilesAt(ids, "a name", func(int, string, []byte) error { return nil }); err == nil {
+			t.Errorf("%s: took a path with a space", name)
 		}
 		many[worthOwn] = "not an id\nHEAD"
 		if err := o.Blobs(many, func(int, []byte) error { return nil }); err == nil {

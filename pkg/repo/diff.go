@@ -9,10 +9,7 @@ import (
 // Diff lists what differs between the trees of two commits, "" for no commit
 // and so for an empty tree. Folders with one id are not looked into: it costs
 // what has changed, not what is there.
-func (o *objects) Diff(from, to string) ([]Change, error) { return o.diff(from, to, nil) }
-
-// diff is Diff; known are trees that have been read for it.
-func (o *objects) diff(from, to string, known map[string][]treeEntry) ([]Change, error) {
+func (o *objects) Diff(from, to string) ([]Change, error) {
 	var trees [2]string
 	for i, id := range []string{from, to} {
 		if id == "" {
@@ -24,10 +21,10 @@ func (o *objects) diff(from, to string, known map[string][]treeEntry) ([]Change,
 		}
 		trees[i] = c.Tree
 	}
-	if from == "" && known == nil {
+	if from == "" {
 		o.preload(trees[1]) // all of it is asked for
 	}
-	d := treeDiff{o: o, known: known, left: maxEntries}
+	d := treeDiff{o: o, left: maxEntries}
 	if err := d.add(trees[0], trees[1], "", 0); err != nil {
 		return nil, fmt.Errorf("trees of commits %s and %s: %w", orNothing(from), orNothing(to), err)
 	}
@@ -37,10 +34,9 @@ func (o *objects) diff(from, to string, known map[string][]treeEntry) ([]Change,
 
 // treeDiff is one walk through two trees at once, within a budget.
 type treeDiff struct {
-	o     *objects
-	known map[string][]treeEntry
-	left  int
-	out   []Change
+	o    *objects
+	left int
+	out  []Change
 }
 
 func (d *treeDiff) add(a, b, prefix string, depth int) error {
@@ -98,9 +94,6 @@ func (d *treeDiff) entry(c [2]treeEntry, prefix string, depth int) error {
 func (d *treeDiff) entries(tree string) ([]treeEntry, error) {
 	if tree == "" {
 		return nil, nil
-	}
-	if entries, ok := d.known[tree]; ok {
-		return entries, nil
 	}
 	return d.o.tree(tree)
 }

@@ -3,48 +3,42 @@ package verify
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 )
 
-// point is one commit of the state branch that is checked.
+// point is one commit of the state branch.
 type point struct {
-	index  int // in the branch, from its first commit
-	commit string
-	id     string            // of the checkpoint, "" where it did not change
-	note   []byte            // the checkpoint
-	files  map[string]string // segments that changed → blob
-	// What is found out about it: how many journal lines the point before it
-	// and it itself hold, 0 where that is not known, which segment is not what
-	// they make of it, and what is wrong with the checkpoint.
-	from, lines int
-	wrong       string
-	err         error
+	commit, tree string
+	more         []string // its parents beyond the first
+	id           string   // of its checkpoint, "" without one
+	note         []byte   // the checkpoint
+	// What is found out about it: how many journal lines it holds, 0 where that
+	// is not known, the tree that they make, and what is wrong with the
+	// checkpoint.
+	lines int
+	want  string
+	err   error
 }
 
 func (p *point) place(name string) string { return fmt.Sprintf("%s at %.12s", name, p.commit) }
 
-// branch walks the state branch along its first parents and lists what the
-// commits to check have changed since the one before.
+// branch walks the state branch along its first parents and reads the
+// checkpoint of every commit.
 func (c *checker) branch() error {
-	var ids []string
-	var more [][]string // parents beyond the first
 	err := c.src.firstParents(c.src.State, func(commit repo.Commit) bool {
-		var others []string
+		p := point{commit: strings.Clone(commit.ID), tree: strings.Clone(commit.Tree)} // and not the whole commit with them
 		for _, id := range commit.Parents[min(1, len(commit.Parents)):] {
-			others = append(others, strings.Clone(id)) // and not the whole commit with it
+			p.more = append(p.more, strings.Clone(id))
 		}
-		ids, more = append(ids, strings.Clone(commit.ID)), append(more, others)
+		c.points = append(c.points, p)
 		return true
 	})
 	var missing *repo.MissingError
@@ -56,55 +50,122 @@ func (c *checker) branch() error {
 	case err != nil:
 		return err
 	}
-	slices.Reverse(ids)
-	slices.Reverse(more)
-	c.past, c.more = len(ids), more
-	var checked []string
-	for _, i := range c.sample(c.past) {
-		c.points = append(c.points, point{index: i, commit: ids[i], files: map[string]string{}})
-		checked = append(checked, ids[i])
+	slices.Reverse(c.points)
+	ids := make([]string, len(c.points))
+	for i := range c.points {
+		ids[i] = c.points[i].commit
 	}
-	err = c.src.diffs(checked, func(i int, changes []repo.Change) error {
-		for _, change := range changes {
-			if err := c.change(&c.points[i], change, i == 0); err != nil {
+	return c.src.filesAt(ids, journal.Folder(c.src.Tag)+checkpointName, func(i int, id string, data []byte) error {
+		if id != "" {
+			c.points[i].id, c.points[i].note = id, bytes.Clone(data[:min(len(data), maxAnchor)]) // no note is as long as that
+		}
+		return nil
+	})
+}
+
+// maxForeign is how many commits that are not as they must be are looked into.
+const maxForeign = 100
+
+// grow checks that every commit holds what its journal lines make of the newest
+// records, and nothing else: so many lines, more than the one before, their
+// results, their logs, the contract and a checkpoint. Nothing of it is read: the
+// tree that this gives has one id, and a commit that names it holds just that.
+func (c *checker) grow() error {
+	c.expect(c.points)
+	good := -1 // the newest commit so far that is as it must be
+	var foreign []*point
+	for i := range c.points {
+		p := &c.points[i]
+		if len(foreign) < maxForeign && !c.fits(p, good) {
+			if err := c.relearn(i, good); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return c.notes()
-}
-
-// notes reads the checkpoints of the points.
-func (c *checker) notes() error {
-	var ids []string
-	var of []*point
-	for i := range c.points {
-		if p := &c.points[i]; p.id != "" {
-			ids, of = append(ids, p.id), append(of, p)
+		fine, before := c.fits(p, good), c.upTo(good)
+		if !fine {
+			if foreign = append(foreign, p); len(foreign) > maxForeign {
+				continue
+			}
+			var err error
+			if fine, err = c.foreign(p, good); err != nil {
+				return err
+			}
+		}
+		c.parents(p, before)
+		if fine {
+			good = i
 		}
 	}
-	return c.src.blobs(ids, func(i int, data []byte) error {
-		of[i].note = bytes.Clone(data[:min(len(data), maxAnchor)]) // no note is as long as that
-		return nil
-	})
+	if n := len(foreign); n > maxForeign {
+		c.bad(lawBranch, "commit "+foreign[maxForeign].commit, "and %d more after it are not as they must be either", n-maxForeign-1)
+	}
+	c.signed()
+	if last, n := c.points[len(c.points)-1], len(c.Chain.Events); last.lines > 0 && last.lines != n {
+		c.bad(lawBranch, "commit "+c.src.State, "holds %d journal lines, want %d", last.lines, n)
+	}
+	return nil
 }
 
-// parents refuses further parents of the commits up to a point that the lines
-// they added do not name.
-func (c *checker) parents(p *point, after int) {
-	var named map[string]bool
-	for _, ids := range c.more[after : p.index+1] {
-		for _, id := range ids {
-			if named == nil {
-				named = c.named(p.from, p.lines)
+// upTo says how many journal lines a commit holds that is as it must be, 0 for
+// none.
+func (c *checker) upTo(good int) int {
+	if good < 0 {
+		return 0
+	}
+	return c.points[good].lines
+}
+
+// fits says whether a commit is as it must be behind one that is.
+func (c *checker) fits(p *point, good int) bool {
+	return p.lines > c.upTo(good) && p.tree == p.want
+}
+
+// expect finds out how many journal lines every commit holds, and the tree that
+// they make. The checkpoint says how many, and whether that is true the tree
+// shows. Where nothing is signed, only one number of lines makes the tree.
+func (c *checker) expect(points []point) {
+	wants := make([]want, 0, len(points))
+	if _, signed := c.Files[checkpointName]; signed {
+		for i := range points {
+			p := &points[i]
+			n, ok := ledger.Length(p.note)
+			if !ok || n > len(c.places) {
+				continue
 			}
-			if !named[id] {
-				c.bad(lawBranch, "commit "+p.commit, "has, or one just before it, the parent %s, which none of its %d journal lines names", id, max(p.lines-p.from, 0))
-			}
+			p.lines = n
+			wants = append(wants, want{lines: n, checkpoint: p.id, tree: &p.want})
+		}
+		slices.SortStableFunc(wants, func(a, b want) int { return a.lines - b.lines })
+		c.trees(wants)
+		return
+	}
+	trees := make([]string, len(c.places))
+	for i := range trees {
+		wants = append(wants, want{lines: i + 1, tree: &trees[i]})
+	}
+	c.trees(wants)
+	lines := make(map[string]int, len(trees))
+	for i, tree := range trees {
+		lines[tree] = i + 1
+	}
+	for i := range points {
+		p := &points[i]
+		if n, ok := lines[p.tree]; ok {
+			p.lines, p.want = n, p.tree
+		}
+	}
+}
+
+// parents refuses further parents of a commit that the lines which it adds to
+// those before do not name.
+func (c *checker) parents(p *point, before int) {
+	if len(p.more) == 0 {
+		return
+	}
+	named := c.named(before, p.lines)
+	for _, id := range p.more {
+		if !named[id] {
+			c.bad(lawBranch, "commit "+p.commit, "has the parent %s, which none of its %d journal lines names", id, max(p.lines-before, 0))
 		}
 	}
 }
@@ -119,43 +180,168 @@ func (c *checker) named(from, to int) map[string]bool {
 	return out
 }
 
-// change sorts one change of a commit.
-func (c *checker) change(p *point, change repo.Change, first bool) error {
-	entry := change.To
-	if entry.ID == "" {
-		c.bad(lawBranch, p.place(fmt.Sprintf("%+q", change.Path)), "is gone: records are never removed")
+// foreign says what is wrong with a commit whose tree is not what its checkpoint
+// says: what differs from the newest one before that was as it must be. fine
+// says that it is the checkpoint alone which is wrong.
+func (c *checker) foreign(p *point, good int) (fine bool, err error) {
+	changes, err := c.since(p, good)
+	if err != nil {
+		return false, err
+	}
+	from := c.upTo(good)
+	if p.lines <= from {
+		if p.lines, err = c.measure(changes); err != nil {
+			return false, err
+		}
+	}
+	if p.lines <= from {
+		p.lines = 0
+		c.bad(lawBranch, p.place("journal"), "is not the newest journal up to any line behind line %d: records were changed", from)
+	}
+	fine = p.lines > 0
+	grown := c.grown(from, p.lines)
+	for _, change := range changes {
+		name, why := c.change(change, good < 0, grown)
+		if why != "" {
+			fine = false
+			c.bad(lawBranch, p.place(name), "%s", why)
+		}
+		delete(grown, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(grown)) {
+		fine = false
+		c.bad(lawBranch, p.place(name), "is not what the journal up to line %d makes of it: records were changed", p.lines)
+	}
+	if !fine {
+		return false, nil
+	}
+	c.trees([]want{{lines: p.lines, checkpoint: p.id, tree: &p.want}})
+	if p.tree != p.want {
+		c.bad(lawBranch, p.place("the tree "+p.tree), "is not written as git writes what it holds, want %s", p.want)
+	}
+	return p.tree == p.want, nil
+}
+
+// since lists what a commit changes of one that is as it must be.
+func (c *checker) since(p *point, good int) ([]repo.Change, error) {
+	before := ""
+	if good >= 0 {
+		before = c.points[good].commit
+	}
+	return c.src.Objects.Diff(before, p.commit)
+}
+
+// relearn looks into a commit for logs that the newest commit does not have as
+// they were recorded: where this one does, what the commits from it on must hold
+// is found out anew, so that not they but the newest is called wrong.
+func (c *checker) relearn(i, good int) error {
+	if len(c.logs.wrong) == 0 {
 		return nil
 	}
-	name, err := c.src.name(entry)
+	changes, err := c.since(&c.points[i], good)
 	if err != nil {
-		return c.note(lawBranch, err)
+		return err
 	}
-	switch {
-	case name == checkpointName:
-		p.id = entry.ID
-	case name == contractName && !first:
-		c.bad(lawBranch, p.place(name), "was changed, or added late: a run has one contract")
-	case strings.HasPrefix(name, "logs/"):
-		if change.From.ID != "" {
-			c.bad(lawBranch, p.place(name), "was changed: a log is written once")
+	right := map[string]string{}
+	for _, change := range changes {
+		name := strings.TrimPrefix(change.Path, journal.Folder(c.src.Tag)+"logs/")
+		for _, log := range c.logs.wrong {
+			if log.name != name || change.To.ID == "" {
+				continue
+			}
+			data, err := c.src.Objects.Blob(change.To.ID)
+			if err != nil {
+				return err
+			}
+			if ledger.Hash(data) == log.hash {
+				right[name] = change.To.ID
+			}
 		}
-	case name != contractName:
-		p.files[name] = entry.ID
 	}
+	if len(right) == 0 {
+		return nil
+	}
+	c.logs.wrong = slices.DeleteFunc(c.logs.wrong, func(log compared) bool { return right[log.name] != "" })
+	for at := range c.logs.recorded {
+		if log := &c.logs.recorded[at]; right[log.name] != "" {
+			log.id = right[log.name]
+		}
+	}
+	c.expect(c.points[i:])
 	return nil
 }
 
-// maxPast is how many commits of the state branch, and how many verdict notes,
-// are checked where not all are asked for. What lies behind the newest commit is
-// bound by its chain; checking it too names a commit that was damaged, and is
-// most of the work: every commit holds its whole segment anew.
-const maxPast = 1000
+// measure says how many journal lines a commit holds by the size of the newest
+// segment that it has changed, 0 where no line ends there.
+func (c *checker) measure(changes []repo.Change) (int, error) {
+	newest, id := "", ""
+	for _, change := range changes {
+		name := strings.TrimPrefix(change.Path, journal.Folder(c.src.Tag))
+		if strings.HasPrefix(name, "journal/") && change.To.ID != "" && older(newest, name) < 0 {
+			newest, id = name, change.To.ID
+		}
+	}
+	if id == "" {
+		return 0, nil
+	}
+	data, err := c.src.Objects.Blob(id)
+	if err != nil {
+		return 0, err
+	}
+	i, found := slices.BinarySearchFunc(c.places, len(data), func(p place, end int) int {
+		return cmp.Or(older(p.segmentName(), newest), cmp.Compare(p.end, end))
+	})
+	if !found {
+		return 0, nil
+	}
+	return i + 1, nil
+}
+
+// older compares the names of two segments, which have three digits or more.
+func older(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// change says why a change of a commit must not be; grown are the files that its
+// lines make, first says that it is no change but stands in the first commit.
+func (c *checker) change(change repo.Change, first bool, grown map[string]string) (name, why string) {
+	if change.To.ID == "" {
+		return fmt.Sprintf("%+q", change.Path), "is gone: records are never removed"
+	}
+	name, err := c.src.name(change.To)
+	var b *BreachError
+	if errors.As(err, &b) {
+		return b.Place, b.Why
+	}
+	isLog := strings.HasPrefix(name, "logs/")
+	want, ok := grown[name]
+	switch {
+	case name == checkpointName:
+	case name == contractName && !first:
+		why = "was changed, or added late: a run has one contract"
+	case name == contractName && change.To.ID != c.id(name):
+		why = "is not the contract of the newest commit: a run has one contract"
+	case name == contractName:
+	case isLog && change.From.ID != "":
+		why = "was changed: a log is written once"
+	case isLog && !ok:
+		why = "is recorded by none of the lines that the commit adds"
+	case isLog && change.To.ID != want:
+		why = "is not the newest one: a log is written once"
+	case change.To.ID != want:
+		why = "is not what the journal up to the commit's last line makes of it: records were changed"
+	}
+	return name, why
+}
+
+// maxNotes is how many checkpoints, and how many verdict notes, have their own
+// signature checked where not all are asked for. What lies behind the newest
+// commit is bound by its chain.
+const maxNotes = 1000
 
 // sample picks what is checked of n things: all where there are few or all are
 // asked for, else the newest ones and an even spread of those before.
 func (c *checker) sample(n int) []int {
 	var out []int
-	most := maxPast
+	most := maxNotes
 	if n <= most || c.src.All {
 		most = n
 	}
@@ -169,50 +355,24 @@ func (c *checker) sample(n int) []int {
 	return out
 }
 
-// grow checks that journal and results of every commit to check are the
-// beginning of the newest ones, longer than those of the one before, and that
-// its checkpoint signs them. No segment is read: its id is the hash of what it
-// must be.
-func (c *checker) grow() error {
-	sizes, err := c.sizes()
-	if err != nil {
-		return err
+// signed checks the checkpoint of every commit.
+func (c *checker) signed() {
+	whole := make([]bool, len(c.points))
+	for _, i := range c.sample(len(c.points)) {
+		whole[i] = true
+		c.count.signed++
 	}
-	before, after := 0, 0
+	parallel(len(c.points), func(i int) { c.checkpoint(&c.points[i], whole[i]) })
 	for i := range c.points {
-		p := &c.points[i]
-		p.from, p.lines = before, c.length(p, before, sizes)
-		c.parents(p, after)
-		if after = p.index + 1; p.lines > 0 {
-			before = p.lines
-		}
-	}
-	parallel(len(c.points), func(i int) {
-		if p := &c.points[i]; p.lines > 0 {
-			p.wrong = c.mismatch(p, p.from, p.lines)
-		}
-		c.checkpoint(&c.points[i])
-	})
-	for i := range c.points {
-		p := &c.points[i]
-		if p.lines == 0 {
-			c.bad(lawBranch, p.place("journal"), "is not the newest journal up to any line behind line %d: records were changed", p.from)
-		}
-		if p.wrong != "" {
-			c.bad(lawBranch, p.place(p.wrong), "is not the newest one up to journal line %d: records were changed", p.lines)
-		}
-		if p.err != nil {
+		if p := &c.points[i]; p.err != nil {
 			c.bad(lawSignatures, p.place(checkpointName), "%v", p.err)
 		}
 	}
-	if n := len(c.Chain.Events); before != n {
-		c.bad(lawBranch, "commit "+c.src.State, "holds %d journal lines, want %d", before, n)
-	}
-	return nil
 }
 
-// checkpoint finds out what is wrong with the checkpoint of a commit.
-func (c *checker) checkpoint(p *point) {
+// checkpoint finds out what is wrong with the checkpoint of a commit; whole asks
+// for its signature where it says what it must.
+func (c *checker) checkpoint(p *point, whole bool) {
 	switch {
 	case c.Verifier == nil && p.note != nil && c.unseen[lawSignatures] == "":
 		p.err = errors.New("stands there, but the contract has no keys")
@@ -223,13 +383,16 @@ func (c *checker) checkpoint(p *point) {
 		p.err = errors.New("was not written: every commit must sign what it adds")
 		return
 	}
+	is, ok := c.was(p.lines)
+	if text, err := is.Format(); ok && err == nil && !whole && bytes.HasPrefix(p.note, []byte(text+"\n— "+c.Verifier.Name()+" ")) {
+		return
+	}
 	signed, err := c.Verifier.Checkpoint(p.note)
 	if err != nil {
 		p.err = err
 		return
 	}
-	// What was said of the length or of the order need not be said again.
-	if is, ok := c.was(p.lines); ok && p.lines > 0 {
+	if ok { // what was said of the length or of the order need not be said again
 		if b := agree(signed, is, checkpointName); b != nil {
 			p.err = errors.New(b.Why)
 		}
@@ -243,116 +406,10 @@ func (c *checker) was(n int) (is ledger.Checkpoint, ok bool) {
 	if !found {
 		i--
 	}
-	if i < 0 || n > c.followed {
+	if i < 0 || n == 0 || n > c.followed {
 		return is, false
 	}
 	is = c.marks[i]
 	is.Lines, is.Head = n, headAt(c.Chain, n)
 	return is, true
-}
-
-// sizes gives the sizes of all journal segments of the points, where they are
-// needed and can be had.
-func (c *checker) sizes() (map[string]int64, error) {
-	out := map[string]int64{}
-	sizer, ok := c.src.Objects.(interface {
-		Sizes(ids []string, take func(i int, size int64)) error
-	})
-	if !ok || c.Verifier != nil {
-		return out, nil
-	}
-	var ids []string
-	for _, p := range c.points {
-		if id := p.files[p.newest()]; id != "" {
-			ids = append(ids, id)
-		}
-	}
-	return out, sizer.Sizes(ids, func(i int, size int64) { out[ids[i]] = size })
-}
-
-// newest names the newest journal segment that a commit changed.
-func (p *point) newest() string {
-	newest := ""
-	for name := range p.files {
-		if strings.HasPrefix(name, "journal/") && older(newest, name) < 0 {
-			newest = name
-		}
-	}
-	return newest
-}
-
-// older compares the names of two segments, which have three digits or more.
-func older(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
-
-// length says how many lines of the journal a commit holds, more than before;
-// 0 if that cannot be found out. The checkpoint says it, or the size of the
-// newest segment; whether that is true its signature and the blobs show. Where
-// nothing says it, the blobs are tried.
-func (c *checker) length(p *point, before int, sizes map[string]int64) int {
-	n := 0
-	size, known := sizes[p.files[p.newest()]]
-	if known {
-		n = c.upTo(p.newest(), int(size))
-	} else if c.Verifier != nil {
-		n, _ = ledger.Length(p.note)
-		known = n > 0
-	}
-	switch {
-	case known && n > before && n <= len(c.Chain.Events):
-		return n
-	case known:
-		return 0
-	}
-	for n := before + 1; n <= len(c.Chain.Events); n++ {
-		if c.mismatch(p, before, n) == "" {
-			return n
-		}
-	}
-	return 0
-}
-
-// upTo counts the lines of the journal up to an offset in a segment, 0 where no
-// line ends there.
-func (c *checker) upTo(segment string, end int) int {
-	i, found := slices.BinarySearchFunc(c.places, end, func(p place, end int) int {
-		return cmp.Or(older(p.segmentName(), segment), cmp.Compare(p.end, end))
-	})
-	if !found {
-		return 0
-	}
-	return i + 1
-}
-
-// mismatch names the first segment of a commit that is not what lines from+1 to
-// n of the journal make of it, "" where there is none.
-func (c *checker) mismatch(p *point, from, n int) string {
-	want := map[string]int{} // segment → length
-	for _, at := range c.places[from:n] {
-		want[at.segmentName()] = at.end
-		if at.entry > 0 {
-			want[ledger.Results(at.segment*ledger.SegmentSize)] = at.entry
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		length, ok := want[name]
-		if !ok || length > len(c.Files[name]) || blobID(c.Files[name][:length], len(p.files[name])) != p.files[name] {
-			return name
-		}
-		delete(want, name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		return name
-	}
-	return ""
-}
-
-// blobID is the id that git gives to a blob; digits says by which hash.
-func blobID(data []byte, digits int) string {
-	var h hash.Hash = sha1.New()
-	if digits == 2*sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "blob %d\x00", len(data))
-	h.Write(data)
-	return hex.EncodeToString(h.Sum(nil))
 }

@@ -47,15 +47,22 @@
 //
 // What stood on the state branch before its newest commit binds nobody any more:
 // a reader who saw it keeps its checkpoint as an anchor. It is checked all the
-// same, so that a commit that was damaged, or pushed by another hand and covered
-// up by the next, is named: that each stands on the one before, with no parent
-// that its lines do not name, for all of them; bytes and signature of all where
-// there are at most 1,000 or Source.All asks, else of the newest 500 and a spread
-// of 500 before them, each of which covers what all before it added. Verdict
-// notes likewise: what each says is derived and compared always, its own
-// signature, over bytes that the journal's covers once more, for as many. The
-// report says how many were left out. In a run without keys nothing is signed:
-// whoever may write the state branch may change its whole past.
+// same, commit by commit, so that one that was damaged, or pushed by another hand
+// and covered up by the next, is named. What a commit must hold follows from the
+// newest records and the number of lines that its checkpoint says: segments only
+// grow, so each was a beginning of what it is now; a log came with the line that
+// names it. That makes a tree, and a tree has one id. So no old segment and no old
+// tree is read: the id is computed, of a changed segment and of the folders above
+// it alone, and compared with the one that the commit names. Only where they
+// differ is the commit looked into, to say what it is.
+//
+// What every checkpoint and every verdict note says is derived and compared
+// always. Their own signatures, over bytes that the newest one covers once more,
+// are checked where there are at most 1,000 of a kind or Source.All asks, else of
+// the newest 500 and an even spread of 500 before them: an Ed25519 signature
+// costs as much as all the rest of a commit. The report says how many were left
+// out. In a run without keys nothing is signed: whoever may write the state
+// branch may change its whole past.
 //
 // # Shallow clones
 //

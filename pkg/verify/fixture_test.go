@@ -177,10 +177,10 @@ func (w *world) candidate(title string) string {
 	return id
 }
 
-func (w *world) clone() *repo.Clone {
+func (w *world) clone(origin string) *repo.Clone {
 	w.t.Helper()
 	w.count++
-	clone, err := repo.OpenClone(context.Background(), filepath.Join(w.dir, fmt.Sprintf("clone-%d.git", w.count)), w.origin())
+	clone, err := repo.OpenClone(context.Background(), filepath.Join(w.dir, fmt.Sprintf("clone-%d.git", w.count)), origin)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -193,9 +193,12 @@ func (w *world) clone() *repo.Clone {
 }
 
 // supervisor gives one whose run folder is shared with all others of the world.
-func (w *world) supervisor() *supervisor.Supervisor {
+func (w *world) supervisor() *supervisor.Supervisor { return w.supervisorOf(w.origin()) }
+
+// supervisorOf gives one for another remote.
+func (w *world) supervisorOf(origin string) *supervisor.Supervisor {
 	w.t.Helper()
-	clone := w.clone()
+	clone := w.clone(origin)
 	me := w.count
 	return &supervisor.Supervisor{
 		Clone: clone, Launcher: sandbox.NewUnconfined(), Tag: tag, Folder: filepath.Join(w.dir, "run"),

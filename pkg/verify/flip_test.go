@@ -2,174 +2,274 @@ package verify_test
 
 import (
 	"bytes"
-	"crypto/sha1"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/verify"
 )
 
-// memory is a repository that has been read: every flip asks for the same.
+// memory is a repository that has been read whole.
 type memory struct {
-	verify.Objects
-	mu      sync.Mutex
+	commits map[string]repo.Commit
+	trees   map[string]map[string]string // tree → path → blob
 	blobs   map[string][]byte
-	changes map[[2]string][]repo.Change
+}
+
+func (m *memory) Commit(id string) (repo.Commit, error) {
+	c, ok := m.commits[id]
+	if !ok {
+		return c, &repo.MissingError{ID: id}
+	}
+	return c, nil
 }
 
 func (m *memory) Blob(id string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if data, ok := m.blobs[id]; ok {
-		return data, nil
+	data, ok := m.blobs[id]
+	if !ok {
+		return nil, &repo.MissingError{ID: id}
 	}
-	data, err := m.Objects.Blob(id)
-	if err == nil {
-		m.blobs[id] = data
-	}
-	return data, err
+	return data, nil
 }
 
 func (m *memory) Diff(from, to string) ([]repo.Change, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	key := [2]string{from, to}
-	if changes, ok := m.changes[key]; ok {
-		return changes, nil
-	}
-	changes, err := m.Objects.Diff(from, to)
-	if err == nil {
-		m.changes[key] = changes
-	}
-	return changes, err
+	return changes(m.trees[m.commits[from].Tree], m.trees[m.commits[to].Tree]), nil
 }
 
-// flipped shows a repository in which one file of one commit has other bytes.
+func changes(before, after map[string]string) []repo.Change {
+	var out []repo.Change
+	entry := func(path, id string) repo.Entry {
+		if id == "" {
+			return repo.Entry{}
+		}
+		return repo.Entry{Path: path, Mode: repo.ModeFile, ID: id}
+	}
+	for path, id := range after {
+		if before[path] != id {
+			out = append(out, repo.Change{Path: path, From: entry(path, before[path]), To: entry(path, id)})
+		}
+	}
+	for path, id := range before {
+		if after[path] == "" {
+			out = append(out, repo.Change{Path: path, From: entry(path, id)})
+		}
+	}
+	slices.SortFunc(out, func(a, b repo.Change) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// remember reads everything that a source's branches hold.
+func remember(t testing.TB, src verify.Source) *memory {
+	m := &memory{commits: map[string]repo.Commit{}, trees: map[string]map[string]string{}, blobs: map[string][]byte{}}
+	for queue := []string{src.State, src.Branch, src.Default}; len(queue) > 0; queue = queue[1:] {
+		if _, seen := m.commits[queue[0]]; seen {
+			continue
+		}
+		c, err := src.Objects.Commit(queue[0])
+		must(t, err)
+		m.commits[c.ID] = c
+		queue = append(queue, c.Parents...)
+		files, err := src.Objects.Diff("", c.ID)
+		must(t, err)
+		m.trees[c.Tree] = map[string]string{}
+		for _, f := range files {
+			m.trees[c.Tree][f.Path] = f.To.ID
+			m.blobs[f.To.ID], err = src.Objects.Blob(f.To.ID)
+			must(t, err)
+		}
+	}
+	return m
+}
+
+// flipped is a memory in which one commit of the state branch has other bytes in
+// one file, as somebody would push it who writes trees as git does.
 type flipped struct {
-	verify.Objects
-	commit, path string
-	was          repo.Entry
-	data         []byte
-	id           string // of data
+	*memory
+	commit repo.Commit
+	files  map[string]string
+	id     string
+	data   []byte
+}
+
+func (f *flipped) Commit(id string) (repo.Commit, error) {
+	if id == f.commit.ID {
+		return f.commit, nil
+	}
+	return f.memory.Commit(id)
 }
 
 func (f *flipped) Blob(id string) ([]byte, error) {
 	if id == f.id {
 		return f.data, nil
 	}
-	return f.Objects.Blob(id)
+	return f.memory.Blob(id)
 }
 
 func (f *flipped) Diff(from, to string) ([]repo.Change, error) {
-	inner, err := f.Objects.Diff(from, to)
-	if err != nil || from != f.commit && to != f.commit {
-		return inner, err
-	}
-	changes, is := []repo.Change{}, repo.Change{Path: f.path, From: f.was, To: f.was}
-	for _, c := range inner {
-		if c.Path == f.path {
-			is = c
-		} else {
-			changes = append(changes, c)
+	files := func(id string) map[string]string {
+		if id == f.commit.ID {
+			return f.files
 		}
+		return f.trees[f.commits[id].Tree]
 	}
-	if from == f.commit {
-		is.From.ID = f.id
-	}
-	if to == f.commit {
-		is.To.ID = f.id
-	}
-	return append(changes, is), nil
+	return changes(files(from), files(to)), nil
 }
 
-// TestEveryFlip flips single bits of the files of a signed run's state branch:
-// some of every file of the newest commit, and of every file that a commit
-// before it changed. With RESEARCH_LOOP_EVERY_BIT=n it flips every n-th bit of
-// the newest commit; every bit takes half an hour of a processor.
+// TestEveryFlip flips single bits in the state folder of a signed run that holds
+// every kind of event, and of what its commits before changed: under CI=true
+// every bit of every file of the newest commit, else some. Each is found; the
+// log says where.
 func TestEveryFlip(t *testing.T) {
 	t.Parallel()
-	w := signed().copy(t)
-	src := w.source()
-	src.Objects = &memory{Objects: src.Objects, blobs: map[string][]byte{}, changes: map[[2]string][]repo.Change{}}
-	newest, err := src.Objects.Diff("", src.State)
+	dir := t.TempDir() + "/widget.git"
+	write(t, dir, func(sink io.Writer) *clerk { return everything(t, sink) })
+	src := packed(t, dir)
+	m := remember(t, src)
+	src.Objects = m
+	r, err := verify.Read(src)
 	must(t, err)
-	stride := 9973 // a prime: every position of a byte has its turn
+	// Coprime to 8: every position of a byte has its turn.
+	step, before := 997, 8*499+1
 	if os.Getenv("CI") == "true" {
-		stride = 997
+		step, before = 8*61+1, 8*127+1
 	}
-	if text := os.Getenv("RESEARCH_LOOP_EVERY_BIT"); text != "" {
-		stride, err = strconv.Atoi(text)
-		must(t, err)
+	newest := m.trees[m.commits[src.State].Tree]
+	for _, path := range slices.Sorted(maps.Keys(newest)) {
+		data := m.blobs[newest[path]]
+		look := func(bit int) (string, error) { return flipBit(src, m, src.State, path, bit) }
+		first := min(step, 1+len(data)/64) | 1
+		flip(t, path+" at the newest commit", len(data), first, look)
+		if first > 1 && os.Getenv("CI") == "true" {
+			name := strings.TrimPrefix(path, journal.Folder(tag))
+			flip(t, path+" at the newest commit", len(data), 1, func(bit int) (string, error) {
+				if by := parser(r, name, turned(data, bit)); by != "" {
+					return by, nil
+				}
+				return look(bit)
+			})
+		}
 	}
-	for _, file := range newest {
-		step := stride
-		if strings.HasSuffix(file.Path, "/checkpoint") {
-			step = min(step, 17)
+	for c := m.commits[src.State]; len(c.Parents) > 0; {
+		c = m.commits[c.Parents[0]]
+		parent := ""
+		if len(c.Parents) > 0 {
+			parent = c.Parents[0]
 		}
-		flip(t, src, src.State, file.To, step)
-	}
-	for id := src.State; ; {
-		c, err := src.Objects.Commit(id)
+		changed, err := m.Diff(parent, c.ID)
 		must(t, err)
-		if len(c.Parents) == 0 {
-			break
+		for _, f := range changed {
+			flip(t, fmt.Sprintf("%s at %.12s", f.Path, c.ID), len(m.blobs[f.To.ID]), before,
+				func(bit int) (string, error) { return flipBit(src, m, c.ID, f.Path, bit) })
 		}
-		parent, err := src.Objects.Commit(c.Parents[0])
-		must(t, err)
-		before := ""
-		if len(parent.Parents) > 0 {
-			before = parent.Parents[0]
-		}
-		changed, err := src.Objects.Diff(before, parent.ID)
-		must(t, err)
-		for _, file := range changed {
-			flip(t, src, parent.ID, file.To, 1+8*2003)
-		}
-		id = parent.ID
 	}
 }
 
-// flip flips every step-th bit of a file of a commit, one at a time.
-func flip(t *testing.T, src verify.Source, commit string, file repo.Entry, step int) {
+// flip looks at every step-th bit of so many bytes, and says by whom they are
+// found.
+func flip(t *testing.T, place string, bytes, step int, look func(bit int) (by string, err error)) {
 	t.Helper()
-	data, err := src.Objects.Blob(file.ID)
-	must(t, err)
 	var next atomic.Int64
+	var mu sync.Mutex
+	found := map[string]int{}
 	var working sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		working.Go(func() {
 			for !t.Failed() {
 				bit := step/2 + step*int(next.Add(1)-1)
-				if bit >= 8*len(data) {
+				if bit >= 8*bytes {
 					return
 				}
-				flipBit(t, src, commit, file, data, bit)
+				by, err := look(bit)
+				if err != nil {
+					t.Errorf("%s, bit %d of byte %d: %v", place, bit%8, bit/8, err)
+				}
+				mu.Lock()
+				found[by]++
+				mu.Unlock()
 			}
 		})
 	}
 	working.Wait()
-	t.Logf("%s at %.12s: every %d of %d bits", file.Path, commit, step, 8*len(data))
+	t.Logf("%s, every %d of %d bits: found by %v", place, step, 8*bytes, found)
 }
 
-// flipBit flips one bit of a file of a commit, which must be found.
-func flipBit(t *testing.T, src verify.Source, commit string, file repo.Entry, data []byte, bit int) {
-	f := &flipped{Objects: src.Objects, commit: commit, path: file.Path, was: file, data: bytes.Clone(data)}
-	f.data[bit/8] ^= 1 << (bit % 8)
-	f.id = fmt.Sprintf("%x", sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(data)), f.data...)))
+// turned gives data with one bit flipped.
+func turned(data []byte, bit int) []byte {
+	out := bytes.Clone(data)
+	out[bit/8] ^= 1 << (bit % 8)
+	return out
+}
+
+// parser names the parser that refuses a file, which every reader uses; "" where
+// it takes more to see what is wrong.
+func parser(r *verify.Records, name string, data []byte) string {
+	var err error
+	one := map[string][]byte{name: data}
+	switch folder, _, _ := strings.Cut(name, "/"); folder {
+	case "contract.md":
+		_, err = contract.Open(data, contract.Digest(r.Run.Sealed.Contract))
+	case "checkpoint":
+		_, err = r.Verifier.Checkpoint(data)
+	case "journal":
+		_, err = ledger.ReadJournal(one)
+	case "results":
+		_, err = ledger.ReadResults(one, r.Chain.Events)
+	}
+	if err == nil {
+		return ""
+	}
+	return "its parser"
+}
+
+// flipBit flips one bit of a file of a commit and says who finds it.
+func flipBit(src verify.Source, m *memory, commit, path string, bit int) (by string, err error) {
+	f := &flipped{memory: m, commit: m.commits[commit], data: turned(m.blobs[m.trees[m.commits[commit].Tree][path]], bit)}
+	f.id = id("blob", f.data)
+	f.files = maps.Clone(m.trees[f.commit.Tree])
+	f.files[path] = f.id
+	f.commit.Tree = treeOf(f.files)
 	src.Objects = f
+	if commit == src.State {
+		_, err := verify.Read(src)
+		if wrong(err) {
+			return "every reader", nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("a reader stumbles over it: %w", err)
+		}
+	}
 	report, err := verify.Run(src)
 	if err != nil {
-		t.Errorf("%s at %.12s, bit %d of byte %d: %v", file.Path, commit, bit%8, bit/8, err)
-		return
+		return "", err
 	}
-	if _, _, broken := report.First(); !broken {
-		t.Errorf("%s at %.12s, bit %d of byte %d, %q: nothing is found", file.Path, commit, bit%8, bit/8, data[bit/8])
+	law, _, broken := report.First()
+	if !broken {
+		return "", errors.New("nothing is found")
 	}
+	return "the law of " + law, nil
+}
+
+// wrong says whether an error of Read says that the records are not genuine.
+func wrong(err error) bool {
+	var breach *verify.BreachError
+	var corrupt *ledger.CorruptError
+	var seal *contract.SealError
+	return errors.As(err, &breach) || errors.As(err, &corrupt) || errors.As(err, &seal)
+}
+
+// treeOf is the id of the tree that holds blobs at their paths.
+func treeOf(files map[string]string) string {
+	return treeID(files, "", func(id string) string { return id })
 }

@@ -9,24 +9,32 @@ import (
 	"github.com/research-loop/research-loop/pkg/repo"
 )
 
-// recorded is a log as its pass recorded it.
+// recorded is a log that a pass has recorded: its name and blob, and the line of
+// the journal, from 0. The blob is "" where the log is missing.
 type recorded struct {
-	name, id, hash string
-	event          int
-	is             string // its hash, or what is wrong with it
+	name, id string
+	event    int
+}
+
+// compared is one whose contents are compared with their hash.
+type compared struct {
+	recorded
+	hash string // as it was recorded
+	is   string // its hash, or what is wrong with it
 }
 
 // logs compares the logs of the state branch with what their passes recorded,
 // while the replay goes on.
 type logs struct {
-	src     Source
-	left    map[string]string // files below logs/ that no pass has recorded yet → blob
-	batch   []recorded
-	reading chan []recorded
-	done    chan struct{}
+	src      Source
+	left     map[string]string // files below logs/ that no pass has recorded yet → blob
+	recorded []recorded        // the others, in the order of their lines
+	missing  []compared
+	batch    []compared
+	reading  chan []compared
+	done     chan struct{}
 	// What was found, once done.
-	count int
-	wrong []recorded
+	wrong []compared
 	err   error
 }
 
@@ -34,35 +42,34 @@ type logs struct {
 const maxLogs = 2048
 
 func newLogs(src Source, left map[string]string) *logs {
-	l := &logs{src: src, left: left, reading: make(chan []recorded, 1), done: make(chan struct{})}
+	l := &logs{src: src, left: left, reading: make(chan []compared, 1), done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
 		for batch := range l.reading {
 			if l.err == nil {
 				l.err = l.read(batch)
 			}
-			l.count += len(batch)
 		}
 	}()
 	return l
 }
 
-// add has the logs of a pass compared; it gives the names of those that are missing.
-func (l *logs) add(event int, of map[string]string) (missing []string) {
+// add has the logs of a pass compared.
+func (l *logs) add(event int, of map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		id, ok := l.left[name]
-		if !ok {
-			missing = append(missing, name)
-			continue
-		}
+		r := recorded{name: name, id: l.left[name], event: event}
 		delete(l.left, name)
-		l.batch = append(l.batch, recorded{name: name, id: id, hash: of[name], event: event})
+		l.recorded = append(l.recorded, r)
+		if c := (compared{recorded: r, hash: of[name]}); r.id != "" {
+			l.batch = append(l.batch, c)
+		} else {
+			l.missing = append(l.missing, c)
+		}
 	}
 	if len(l.batch) >= maxLogs {
 		l.reading <- l.batch
 		l.batch = nil
 	}
-	return missing
 }
 
 // end waits until all were read.
@@ -73,7 +80,7 @@ func (l *logs) end() error {
 	return l.err
 }
 
-func (l *logs) read(batch []recorded) error {
+func (l *logs) read(batch []compared) error {
 	ids := make([]string, len(batch))
 	for i := range batch {
 		ids[i] = batch[i].id
@@ -94,7 +101,7 @@ func (l *logs) read(batch []recorded) error {
 	return err
 }
 
-func (l *logs) readEach(batch []recorded) error {
+func (l *logs) readEach(batch []compared) error {
 	for i := range batch {
 		data, err := l.src.Objects.Blob(batch[i].id)
 		var object *repo.ObjectError
@@ -115,12 +122,16 @@ func (c *checker) checkLogs() error {
 	if err := c.logs.end(); err != nil {
 		return err
 	}
+	for _, r := range c.logs.missing {
+		c.bad(lawLogs, "logs/"+r.name, "is missing, %s recorded it", c.at(r.event))
+	}
 	for _, r := range c.logs.wrong {
 		c.bad(lawLogs, "logs/"+r.name, "has %s, %s recorded %s", r.is, c.at(r.event), r.hash)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.logs.left)) {
 		c.bad(lawLogs, "logs/"+name, "was recorded by no pass")
 	}
-	c.say(lawLogs, "%d files, each as its pass recorded it", c.logs.count)
+	c.logs.wrong = append(c.logs.wrong, c.logs.missing...)
+	c.say(lawLogs, "%d files, each as its pass recorded it", len(c.logs.recorded))
 	return nil
 }

@@ -37,8 +37,8 @@ type Source struct {
 	// Shallow says that history was cut off when the repository was fetched:
 	// what is missing from it is then not checked, and not wrong.
 	Shallow bool
-	// All asks Run to check signature and bytes of every commit of the state
-	// branch, however many there are.
+	// All asks Run to check the signature of every checkpoint and of every
+	// verdict note, however many there are.
 	All bool
 }
 
@@ -46,7 +46,7 @@ type Source struct {
 // *repo.Clone and *repo.Work are.
 type bulk interface {
 	FirstParents(tip string, visit func(repo.Commit) bool) error
-	Diffs(commits []string, take func(i int, changes []repo.Change) error) error
+	FilesAt(commits []string, path string, take func(i int, id string, data []byte) error) error
 	Blobs(ids []string, take func(i int, data []byte) error) error
 }
 
@@ -69,22 +69,34 @@ func (src Source) firstParents(tip string, visit func(repo.Commit) bool) error {
 	return nil
 }
 
-// diffs shows take what differs between each commit and the one before it in
-// the list, all files of the first.
-func (src Source) diffs(commits []string, take func(i int, changes []repo.Change) error) error {
+// filesAt shows take the file at a path of each commit of a line of them: its
+// id, "" where there is none, and its contents, take's only while it runs.
+func (src Source) filesAt(commits []string, path string, take func(i int, id string, data []byte) error) error {
 	if o, ok := src.Objects.(bulk); ok {
-		return o.Diffs(commits, take)
+		return o.FilesAt(commits, path, take)
 	}
-	before := ""
-	for i, id := range commits {
-		changes, err := src.Objects.Diff(before, id)
-		if err == nil {
-			err = take(i, changes)
-		}
+	before, id := "", ""
+	var data []byte
+	for i, commit := range commits {
+		changes, err := src.Objects.Diff(before, commit)
 		if err != nil {
 			return err
 		}
-		before = id
+		for _, change := range changes {
+			if change.Path != path {
+				continue
+			}
+			if id, data = change.To.ID, nil; id == "" {
+				continue
+			}
+			if data, err = src.Objects.Blob(id); err != nil {
+				return err
+			}
+		}
+		if err := take(i, id, data); err != nil {
+			return err
+		}
+		before = commit
 	}
 	return nil
 }
@@ -182,22 +194,29 @@ func (src Source) open() (*Records, *contract.Sealed, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	var names, ids []string
+	seen := make(map[string]bool, len(all))
 	for _, f := range all {
 		name, err := src.name(f.To)
 		if err != nil {
 			return nil, nil, err
 		}
-		log, isLog := strings.CutPrefix(name, "logs/")
-		if r.Files[name] != nil || isLog && r.logs[log] != "" {
+		if seen[name] {
 			return nil, nil, breach("branch", f.Path, "stands in the tree twice")
 		}
-		if isLog {
+		seen[name] = true
+		if log, ok := strings.CutPrefix(name, "logs/"); ok {
 			r.logs[log] = f.To.ID
 			continue
 		}
-		if r.Files[name], err = src.Objects.Blob(f.To.ID); err != nil {
-			return nil, nil, err
-		}
+		names, ids = append(names, name), append(ids, f.To.ID)
+	}
+	err = src.blobs(ids, func(i int, data []byte) error {
+		r.Files[names[i]] = bytes.Clone(data)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	if _, ok := r.Files[contractName]; !ok {
 		return nil, nil, breach("seal", contractName, "is missing from %s", journal.StateBranch(src.Tag))

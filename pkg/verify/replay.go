@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -46,10 +47,23 @@ func (c *checker) replay() (whole bool, err error) {
 	c.unrestored(nil)
 	if err := results.End(); err != nil {
 		_ = c.note(lawResults, err) // always a *ledger.CorruptError
+		c.project(segments)
 	}
 	c.say(lawChain, "%d lines in %d segments, each names the hash of the one before", len(c.places), len(segments))
 	c.say(lawResults, "%d entries, as the journal finalized them", c.count.entries)
 	return true, nil
+}
+
+// project gives the results that the journal makes, where others stand in the
+// newest commit: they are what the commits before had to hold.
+func (c *checker) project(segments map[string][]byte) {
+	maps.DeleteFunc(c.Files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "results/") })
+	for line, err := range ledger.Lines(segments) {
+		if _, ok := line.Event.Data.(*ledger.Finalized); ok && err == nil { // it was read before
+			name := ledger.Results(line.Event.Iteration)
+			c.Files[name] = append(c.Files[name], line.Entry()...)
+		}
+	}
 }
 
 // keep keeps what is asked of a line when its event is forgotten.
@@ -57,14 +71,19 @@ func (c *checker) keep(l ledger.Line, results *ledger.Projection) {
 	e := l.Event
 	p := place{segment: e.Iteration / ledger.SegmentSize, line: l.Number, end: l.End, iteration: e.Iteration, kind: e.Data.Kind()}
 	if _, ok := e.Data.(*ledger.Finalized); ok {
-		results.Add(e.Iteration, l.Entry())
-		p.entry = results.Has(e.Iteration)
+		text := l.Entry()
+		results.Add(e.Iteration, text)
+		c.entryEnd[p.segment] += len(text)
+		p.entry = c.entryEnd[p.segment]
 		c.count.entries++
 	}
 	for _, id := range journal.Naming(e.Data) {
 		c.names = append(c.names, naming{len(c.places), id})
 	}
 	c.places = append(c.places, p)
+	if d, ok := e.Data.(*ledger.Evaluated); ok {
+		c.logs.add(len(c.places)-1, d.Logs)
+	}
 	e.Data = nil
 	c.Chain.Events, c.Chain.Head = append(c.Chain.Events, e), l.Hash
 }
@@ -125,17 +144,16 @@ func (c *checker) summarise() {
 		also(n.gone, "; %d rejected commits are no longer in the repository"))
 	c.say(lawDecisions, "%d decisions and %d entries derived again", n.decisions, len(c.Run.Entries))
 	c.say(lawRestores, "%d restore commits, each with the incumbent's tree", n.restores)
-	left := c.past - len(c.points)
-	c.say(lawBranch, "%d commits, each only adds to journal, results and logs%s", c.past,
-		also(left, "; %d older ones were looked at by their successors alone"))
+	past := len(c.points)
+	c.say(lawBranch, "%d commits, each only adds to journal, results and logs", past)
 	if c.Verifier == nil {
 		c.skip("the contract has no keys: whoever may write the state branch may change the records", lawSignatures)
 	} else {
-		c.say(lawSignatures, "%d checkpoints and %d verdict notes are signed by %s%s%s", len(c.points), c.count.notes, c.Verifier.Name(),
-			also(left, "; %d older checkpoints were not checked"), also(len(c.verdicts)-c.count.notes, "; %d older notes by what they say alone"))
+		c.say(lawSignatures, "%d checkpoints and %d verdict notes are signed by %s%s%s", c.count.signed, c.count.notes, c.Verifier.Name(),
+			also(past-c.count.signed, "; %d older checkpoints by what they say alone"), also(len(c.verdicts)-c.count.notes, "; %d older notes by what they say alone"))
 	}
 	if c.cut {
-		c.skip(fmt.Sprintf("this clone is shallow: whether the commits before the newest %d only added is not known", c.past), lawBranch)
+		c.skip(fmt.Sprintf("this clone is shallow: whether the commits before the newest %d only added is not known", past), lawBranch)
 		c.say(lawSignatures, "%s; those of older commits are not here, what they signed is in the newest one", c.text[lawSignatures])
 	}
 	for law, n := range c.absent {
@@ -170,9 +188,6 @@ func (c *checker) event(run *journal.Run, i int, e ledger.Event) error {
 		return c.candidate(run, i, d)
 	case *ledger.Evaluated:
 		c.evaluated(run, i, d)
-		for _, name := range c.logs.add(i, d.Logs) {
-			c.bad(lawLogs, "logs/"+name, "is missing, %s recorded it", c.at(i))
-		}
 	case *ledger.Decided:
 		c.decided(run, i, d)
 	case *ledger.RolledBack:

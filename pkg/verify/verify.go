@@ -105,19 +105,18 @@ type checker struct {
 	absent   map[string]int    // commits that a shallow clone does not have, by law
 	places   []place           // of the journal's lines
 	names    []naming          // commits that its lines name, in their order
+	entryEnd map[int]int       // how long the results of a segment are
 	followed int               // lines that were added to Run
 	marks    []ledger.Checkpoint
-	ended    string     // the end of an attempt that needs a restore, until the next event
-	past     int        // commits of the state branch
-	cut      bool       // there are more, which are not in a shallow clone
-	more     [][]string // their parents beyond the first
-	points   []point    // those of them to check, oldest first
+	ended    string  // the end of an attempt that needs a restore, until the next event
+	points   []point // the commits of the state branch, oldest first
+	cut      bool    // there are more, which are not in a shallow clone
 	verdicts []verdict
 	logs     *logs
 	kept     []string // commits that the run branch must hold
 	charged  []int    // lines, from 0, that charge a query
 	size     int      // of what a query seals
-	count    struct{ claims, candidates, decisions, restores, entries, notes, gone, finals int }
+	count    struct{ claims, candidates, decisions, restores, entries, signed, notes, gone, finals int }
 }
 
 // naming is a line of the journal, from 0, that names a commit.
@@ -129,7 +128,7 @@ type naming struct {
 // Run checks every law. An error means that the records could not be read at
 // all; what is wrong with them stands in the report.
 func Run(src Source) (*Report, error) {
-	c := &checker{src: src, found: map[string][]Finding{}, text: map[string]string{}, unseen: map[string]string{}, absent: map[string]int{}}
+	c := &checker{src: src, found: map[string][]Finding{}, text: map[string]string{}, unseen: map[string]string{}, absent: map[string]int{}, entryEnd: map[int]int{}}
 	err := c.run()
 	var object *repo.ObjectError
 	switch {
@@ -168,7 +167,8 @@ func Run(src Source) (*Report, error) {
 // run checks the laws in an order in which each finds what it needs. What is
 // read from git and what is computed from the journal go on side by side.
 func (c *checker) run() error {
-	ahead := make(chan error, 1)
+	ahead, walked := make(chan error, 1), make(chan error, 1)
+	go func() { walked <- c.branch() }()
 	go func() { ahead <- c.warm() }()
 	ok, err := c.seal()
 	if warm := <-ahead; err == nil {
@@ -176,10 +176,11 @@ func (c *checker) run() error {
 	}
 	if !ok || err != nil {
 		c.skip("the contract cannot be read", names()...)
+		<-walked // it has said what it found
 		return err
 	}
 	whole, err := c.read()
-	if err != nil {
+	if err := errors.Join(err, <-walked); err != nil {
 		return err
 	}
 	if !whole {
@@ -210,14 +211,11 @@ func (c *checker) warm() error {
 	return o.Warm([]string{c.src.Branch}, []string{c.src.Default})
 }
 
-// read walks the state branch, replays the journal and reads the logs, all at
-// the same time.
+// read replays the journal and reads the logs at the same time.
 func (c *checker) read() (whole bool, err error) {
-	walked := make(chan error, 1)
-	go func() { walked <- c.branch() }()
 	c.logs = newLogs(c.src, c.Records.logs)
 	whole, err = c.replay()
-	return whole, errors.Join(err, c.checkLogs(), <-walked)
+	return whole, errors.Join(err, c.checkLogs())
 }
 
 // say notes how much of a law was checked.

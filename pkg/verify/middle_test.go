@@ -1,0 +1,124 @@
+package verify_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/verify"
+)
+
+// below puts a commit of its own on the state branch, n commits below its tip,
+// whose tree change makes of the one that stands there; all behind it stand on
+// it as they are. It gives the commit.
+func (w *world) below(n int, change func()) string {
+	w.t.Helper()
+	branch := journal.StateBranch(tag)
+	tip := w.git(w.origin(), "rev-parse", branch)
+	var behind []string
+	for i := range n {
+		behind = append([]string{w.git(w.origin(), "rev-parse", fmt.Sprintf("%s~%d", tip, i))}, behind...)
+	}
+	w.set(branch, w.back(n))
+	change()
+	foreign := w.git(w.origin(), "rev-parse", branch)
+	at := foreign
+	for _, id := range behind {
+		args := []string{"commit-tree", id + "^{tree}", "-m", "x", "-p", at}
+		for _, p := range strings.Fields(w.git(w.origin(), "show", "-s", "--format=%P", id))[1:] {
+			args = append(args, "-p", p)
+		}
+		at = w.git(w.origin(), args...)
+	}
+	w.set(branch, at)
+	return foreign
+}
+
+// TestMiddle puts a commit into the middle of the state branch which those behind
+// it heal: the newest records are genuine, and yet it is named, and it alone.
+func TestMiddle(t *testing.T) {
+	t.Parallel()
+	segment := ledger.Segment(0)
+	const log = "logs/000/0/candidate-0-a.log.gz"
+	edit := func(w *world, name, old, by string) {
+		w.put(map[string][]byte{name: []byte(strings.Replace(string(w.state(name)), old, by, 1))}, w.back(1))
+	}
+	for _, c := range []struct {
+		name, says string
+		do         func(w *world)
+	}{
+		{"a file too many", "does not belong", func(w *world) { w.put(map[string][]byte{"notes.md": []byte("x")}, w.back(1)) }},
+		{"a commit too many", "is not the newest journal up to any line behind", func(w *world) { w.put(nil) }},
+		{"a line changed", "journal/000.jsonl", func(w *world) { edit(w, segment, "prepared", "Prepared") }},
+		{"a line dropped", "journal/000.jsonl", func(w *world) {
+			lines := strings.SplitAfter(string(w.state(segment)), "\n")
+			w.put(map[string][]byte{segment: []byte(strings.Join(append(lines[:2:2], lines[3:]...), ""))}, w.back(1))
+		}},
+		{"a line early", "journal/000.jsonl", func(w *world) {
+			w.put(map[string][]byte{segment: []byte(string(w.state(segment)) + "{}\n")}, w.back(1))
+		}},
+		{"results changed", "results/000.jsonl", func(w *world) { edit(w, ledger.Results(0), "keep", "kept") }},
+		{"results gone", "is gone", func(w *world) { w.put(map[string][]byte{ledger.Results(0): nil}, w.back(1)) }},
+		{"the contract changed", "a run has one contract", func(w *world) { edit(w, "contract.md", "Answer", "answer") }},
+		{"a log changed", "a log is written once", func(w *world) { w.put(map[string][]byte{log: []byte("x")}, w.back(1)) }},
+		{"a log gone", "is gone", func(w *world) { w.put(map[string][]byte{log: nil}, w.back(1)) }},
+		{"a log too many", "is recorded by none", func(w *world) { w.put(map[string][]byte{"logs/000/0/x.log.gz": []byte("x")}, w.back(1)) }},
+		{"a log early", "is recorded by none", func(w *world) {
+			w.put(map[string][]byte{"logs/000/3/candidate-0-a.log.gz": []byte("x")}, w.back(1))
+		}},
+		{"a segment early", "journal/001.jsonl", func(w *world) { w.put(map[string][]byte{ledger.Segment(10): []byte("x")}, w.back(1)) }},
+		{"no checkpoint", "checkpoint", func(w *world) { w.put(map[string][]byte{"checkpoint": nil}, w.back(1)) }},
+		{"no file at all", "is gone", func(w *world) {
+			empty := w.git(w.origin(), "hash-object", "-t", "tree", "-w", "/dev/null")
+			w.set(journal.StateBranch(tag), w.git(w.origin(), "commit-tree", empty, "-m", "x", "-p", w.back(1)))
+		}},
+		{"an empty folder", "is not written as git writes", func(w *world) { w.add("40000 z\x00", emptyTree) }},
+		{"a program", "has mode", func(w *world) { w.mode("100755") }},
+		{"another parent", "which none of its", func(w *world) { w.put(nil, w.back(1), w.git(w.origin(), "rev-parse", "main")) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := signed().copy(t)
+			foreign := w.below(4, func() { c.do(w) })
+			if _, err := verify.Read(w.source()); err != nil {
+				t.Fatalf("the newest records are not genuine: %v", err)
+			}
+			report, err := verify.Run(w.source())
+			must(t, err)
+			named := 0
+			for _, l := range report.Laws {
+				for _, f := range l.Findings {
+					if !strings.Contains(f.Place, foreign[:12]) {
+						t.Errorf("%s: %s %s: want nothing but about %s", l.Name, f.Place, f.Is, foreign)
+					}
+					if strings.Contains(f.Place+" "+f.Is, c.says) {
+						named++
+					}
+				}
+			}
+			if law, f, _ := report.First(); named == 0 {
+				t.Errorf("%s: %s %s: want %q", law, f.Place, f.Is, c.says)
+			}
+		})
+	}
+}
+
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+// add gives the newest commit of the state branch one more entry in its root,
+// behind all others.
+func (w *world) add(entry, id string) {
+	w.git(w.origin(), "hash-object", "-t", "tree", "-w", "/dev/null")
+	raw := w.raw(journal.StateBranch(tag) + "^{tree}")
+	w.set(journal.StateBranch(tag), w.git(w.origin(), "commit-tree", w.tree(raw+entry+bin(id)), "-m", "x", "-p", w.back(1)))
+}
+
+// mode gives every file in the folder of the newest records another mode.
+func (w *world) mode(mode string) {
+	state := journal.StateBranch(tag)
+	records := w.tree(strings.ReplaceAll(w.raw(state+":"+strings.TrimSuffix(journal.Folder(tag), "/")), "100644", mode))
+	root := w.tree("40000 .research-loop\x00" + bin(w.tree("40000 "+string(tag)+"\x00"+bin(records))))
+	w.set(state, w.git(w.origin(), "commit-tree", root, "-m", "x", "-p", w.back(1)))
+}
