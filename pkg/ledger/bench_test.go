@@ -32,7 +32,7 @@ func attempts(tb testing.TB, n int) (map[string][]byte, ledger.Chain) {
 
 // The cost of one more event must not grow with the journal.
 func BenchmarkAppend(b *testing.B) {
-	for _, n := range []int{10, 1000} {
+	for _, n := range []int{100, 1000, 10_000} {
 		_, chain := attempts(b, n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			c := chain
