@@ -52,7 +52,7 @@ func (e *Env) verify(cmd *cobra.Command, args []string) error {
 	}
 	// Most of what is allocated is forgotten at once: collecting it early keeps a
 	// long run in half the memory, at no more time.
-	defer debug.SetGCPercent(debug.SetGCPercent(40))
+	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	found, err := verify.Run(src)
 	if err != nil {
 		return err

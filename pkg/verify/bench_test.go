@@ -374,7 +374,7 @@ func (k *clerk) evaluated(head ledger.Head, i int, t trial) *ledger.Evaluated {
 }
 
 func measureVerify(b *testing.B, src verify.Source) {
-	defer debug.SetGCPercent(debug.SetGCPercent(40)) // as the command does
+	defer debug.SetGCPercent(debug.SetGCPercent(30)) // as the command does
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -3,6 +3,7 @@ package verify
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,9 +18,10 @@ import (
 // point is one commit of the state branch.
 type point struct {
 	commit, tree string
-	more         []string // its parents beyond the first
-	id           string   // of its checkpoint, "" without one
-	note         []byte   // the checkpoint
+	more         []string          // its parents beyond the first
+	id           string            // of its checkpoint, "" without one
+	claims       int               // how many journal lines that says it covers, 0 for nothing
+	said         [sha256.Size]byte // the hash of all that stands in it before the signature
 	// What is found out about it: how many journal lines it holds, 0 where that
 	// is not known, the tree that they make, and what is wrong with the
 	// checkpoint.
@@ -56,9 +58,10 @@ func (c *checker) branch() error {
 		ids[i] = c.points[i].commit
 	}
 	return c.src.filesAt(ids, journal.Folder(c.src.Tag)+checkpointName, func(i int, id string, data []byte) error {
-		if id != "" {
-			c.points[i].id, c.points[i].note = id, bytes.Clone(data[:min(len(data), maxAnchor)]) // no note is as long as that
-		}
+		p := &c.points[i]
+		p.id = id
+		p.claims, _ = ledger.Length(data)
+		p.said = sha256.Sum256(data[:bytes.LastIndexByte(data, ' ')+1])
 		return nil
 	})
 }
@@ -128,12 +131,11 @@ func (c *checker) expect(points []point) {
 	if _, signed := c.Files[checkpointName]; signed {
 		for i := range points {
 			p := &points[i]
-			n, ok := ledger.Length(p.note)
-			if !ok || n > len(c.places) {
+			if p.lines = 0; p.claims == 0 || p.claims > len(c.places) {
 				continue
 			}
-			p.lines = n
-			wants = append(wants, want{lines: n, checkpoint: p.id, tree: &p.want})
+			p.lines = p.claims
+			wants = append(wants, want{lines: p.lines, checkpoint: p.id, tree: &p.want})
 		}
 		slices.SortStableFunc(wants, func(a, b want) int { return a.lines - b.lines })
 		c.trees(wants)
@@ -374,20 +376,25 @@ func (c *checker) signed() {
 // for its signature where it says what it must.
 func (c *checker) checkpoint(p *point, whole bool) {
 	switch {
-	case c.Verifier == nil && p.note != nil && c.unseen[lawSignatures] == "":
+	case c.Verifier == nil && p.id != "" && c.unseen[lawSignatures] == "":
 		p.err = errors.New("stands there, but the contract has no keys")
 		return
 	case c.Verifier == nil:
 		return
-	case p.note == nil:
+	case p.id == "":
 		p.err = errors.New("was not written: every commit must sign what it adds")
 		return
 	}
 	is, ok := c.was(p.lines)
-	if text, err := is.Format(); ok && err == nil && !whole && bytes.HasPrefix(p.note, []byte(text+"\n— "+c.Verifier.Name()+" ")) {
+	if text, err := is.Format(); ok && err == nil && !whole && p.said == sha256.Sum256([]byte(text+"\n— "+c.Verifier.Name()+" ")) {
 		return
 	}
-	signed, err := c.Verifier.Checkpoint(p.note)
+	note, err := c.src.Objects.Blob(p.id) // not kept: there are many
+	if err != nil {
+		p.err = fmt.Errorf("cannot be read: %w", err)
+		return
+	}
+	signed, err := c.Verifier.Checkpoint(note)
 	if err != nil {
 		p.err = err
 		return
