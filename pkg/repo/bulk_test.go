@@ -128,6 +128,37 @@ func checkBlobs(t *testing.T, name string, o, plain *objects, commits []string) 
 	}
 }
 
+// TestFilesTooLarge asks for files of which some are larger than is read: they
+// are named, and those behind them are read.
+func TestFilesTooLarge(t *testing.T) {
+	dir, tip := long(t, 2*worthOwn)
+	for name, o := range readers(t, dir) {
+		var commits []string
+		if err := o.FirstParents(tip, func(c Commit) bool { commits = append(commits, c.ID); return true }); err != nil {
+			t.Fatal(err)
+		}
+		o.many.max = 2
+		n := 0
+		err := o.FilesAt(commits, "top", func(i int, id string, data []byte) error {
+			want := fmt.Append(nil, len(commits)-1-i)
+			if id != hashObject("blob", want, o.width) {
+				t.Errorf("%s: commit %d has %s, want that of %s", name, i, id, want)
+			}
+			if len(want) > 2 {
+				want = nil
+				n++
+			}
+			if string(data) != string(want) {
+				t.Errorf("%s: commit %d has %q, want %q", name, i, data, want)
+			}
+			return nil
+		})
+		if err != nil || n != 2*worthOwn-100 {
+			t.Errorf("%s: %d files were too large, %v", name, n, err)
+		}
+	}
+}
+
 // TestBulkErrors has objects be missing, of another kind and damaged, and the
 // reader say when it has enough.
 func TestBulkErrors(t *testing.T) {
