@@ -345,7 +345,7 @@ func (s *spellingRun) check(wall time.Duration, i int, status ledger.Status, rea
 // evaluator gives the seconds of all launches of an attempt.
 func (s *spellingRun) evaluator(iteration int) float64 {
 	s.t.Helper()
-	events := s.run("git", "--git-dir", filepath.Join(s.dir, "..", "origin.git"), "show", "research-loop-state/spelling:.research-loop/spelling/journal/000.jsonl")
+	events := s.run("git", "--git-dir", filepath.Join(s.dir, "..", "origin.git"), "show", "research-loop-state/spelling:.research-loop/spelling/"+ledger.Segment(iteration))
 	for line := range bytes.Lines([]byte(events)) {
 		var e struct {
 			Iteration int

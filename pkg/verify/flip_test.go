@@ -141,15 +141,15 @@ func TestEveryFlip(t *testing.T) {
 	r, err := verify.Read(src)
 	must(t, err)
 	// Coprime to 8: every position of a byte has its turn.
-	step, before := 997, 8*499+1
+	step, before, share := 997, 8*1999+1, 16
 	if os.Getenv("CI") == "true" {
-		step, before = 8*61+1, 8*127+1
+		step, before, share = 8*61+1, 8*127+1, 64
 	}
 	newest := m.trees[m.commits[src.State].Tree]
 	for _, path := range slices.Sorted(maps.Keys(newest)) {
 		data := m.blobs[newest[path]]
 		look := func(bit int) (string, error) { return flipBit(src, m, src.State, path, bit) }
-		first := min(step, 1+len(data)/64) | 1
+		first := min(step, 1+len(data)/share) | 1
 		flip(t, path+" at the newest commit", len(data), first, look)
 		if first > 1 && os.Getenv("CI") == "true" {
 			name := strings.TrimPrefix(path, journal.Folder(tag))
