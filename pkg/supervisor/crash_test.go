@@ -77,8 +77,7 @@ func scenarios() []scenario {
 // is killed at every point of his own.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	base := newWorld(t)
-	base.open()
+	base := openWorld(t)
 	for _, sc := range scenarios() {
 		if short() && sc.name != "discard" {
 			continue

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,9 +72,19 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir()}
+	return worldAt(t, t.TempDir())
+}
+
+func worldAt(t *testing.T, dir string) *world {
+	t.Helper()
+	w := &world{t: t, dir: dir}
 	w.author = filepath.Join(w.dir, "author")
 	w.git(w.dir, "init", "--quiet", "--bare", "--initial-branch=main", "origin.git")
+	// A process a push that these few objects do not need.
+	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[receive]\n\tautogc = false\n"
+	if err := os.WriteFile(filepath.Join(w.origin(), "config"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	w.git(w.dir, "clone", "--quiet", "origin.git", "author")
 	w.commit("baseline", map[string]string{
 		contract.DraftPath:                 draft,
@@ -87,6 +98,39 @@ func newWorld(t *testing.T) *world {
 	})
 	w.git(w.author, "push", "--quiet", "origin", "HEAD:main")
 	return w
+}
+
+// scratch holds what outlives a test.
+var scratch string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "research-loop-supervisor-")
+	if err != nil {
+		panic(err)
+	}
+	scratch = dir
+	defer os.RemoveAll(dir)
+	m.Run()
+}
+
+// common is the world whose run the first test that needs one opens.
+var common struct {
+	once  sync.Once
+	world *world
+}
+
+// openWorld gives a world of the test's own in which the run is open.
+func openWorld(t *testing.T) *world {
+	t.Helper()
+	common.once.Do(func() {
+		w := worldAt(t, scratch)
+		w.open()
+		common.world = w
+	})
+	if common.world == nil {
+		t.Fatal("no run could be opened")
+	}
+	return common.world.copy(t)
 }
 
 // copy gives another world in the same state.
@@ -106,6 +150,7 @@ func (w *world) origin() string { return filepath.Join(w.dir, "origin.git") }
 func (w *world) git(dir string, args ...string) string {
 	w.t.Helper()
 	env := []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=maintenance.auto", "GIT_CONFIG_VALUE_0=false",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com"}
 	out, err := repo.Person(context.Background(), dir, env, args...)
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 // one wins, the others wait or find it done.
 func TestTwoSupervisors(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.open()
+	w := openWorld(t)
 	id := w.candidate("discard", candidates["discard"])
 	var all []*supervisor.Supervisor
 	for range 3 {
@@ -94,8 +93,6 @@ func TestMeddling(t *testing.T) {
 		t.Skip("takes many pushes: set CI=true")
 	}
 	t.Parallel()
-	base := newWorld(t)
-	base.open()
 	run := "refs/heads/" + journal.RunBranch(tag)
 	acts := map[string]func(*world){
 		"push": func(w *world) {
@@ -115,7 +112,7 @@ func TestMeddling(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for at := 1; at <= 4; at++ {
-				t.Run(fmt.Sprint(at), func(t *testing.T) { meddle(t, base.copy(t), at, act) })
+				t.Run(fmt.Sprint(at), func(t *testing.T) { meddle(t, openWorld(t), at, act) })
 			}
 		})
 	}

@@ -105,9 +105,6 @@ const token = "octo_0123456789abcdefghijABCDEFGHIJ012345"
 // or that a candidate printed: the run goes on, with a digest in its place.
 func TestWithheld(t *testing.T) {
 	t.Parallel()
-	base := newWorld(t)
-	base.open()
-	base.protect("octo_[0-9A-Za-z]{36}")
 	printing := map[string]string{"solver/run.sh": "t=octo_0123456789abcdefghij\necho \"${t}ABCDEFGHIJ012345\" >&2\nexit 3\n"}
 	for name, c := range map[string]struct {
 		hypothesis, want, status string
@@ -123,7 +120,8 @@ func TestWithheld(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := base.copy(t)
+			w := openWorld(t)
+			w.protect("octo_[0-9A-Za-z]{36}")
 			id := w.said(c.hypothesis, c.files)
 			run := w.judge()
 			v, ok := run.Verdict(id)
@@ -154,8 +152,7 @@ func TestWithheldIntent(t *testing.T) {
 		t.Skip("takes many pushes: set CI=true")
 	}
 	t.Parallel()
-	w := newWorld(t)
-	w.open()
+	w := openWorld(t)
 	w.protect("octo_[0-9A-Za-z]{36}")
 	s := w.supervisor(nil)
 	if err := s.RequestClose(context.Background(), "leaked "+token, "ada", false); err != nil {
@@ -171,8 +168,7 @@ func TestWithheldIntent(t *testing.T) {
 // more, and then it is an error.
 func TestRefusedStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.open()
+	w := openWorld(t)
 	w.protect(".")
 	err := w.supervisor(nil).RequestClose(context.Background(), "enough", "ada", false)
 	var remote *repo.RemoteError
@@ -186,8 +182,7 @@ func TestRefusedStays(t *testing.T) {
 func TestKnownSecretsAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	known := "ghp_" + strings.Repeat("a1", 18)
-	w := newWorld(t)
-	w.open()
+	w := openWorld(t)
 	w.protect("ghp_[0-9A-Za-z]{36}")
 	w.said("it works with "+known, candidates["keep"])
 	run := w.judge()
