@@ -21,8 +21,9 @@ import (
 const scanner = `#!/bin/sh
 while read old new ref; do
 	case "$ref:$new" in *:0000000000*) continue;; esac
+	case "$old" in 0000000000*) old=4b825dc642cb6eb9a060e54bf8d69288fbee4904;; esac # the empty tree
 	if git grep --quiet --text --extended-regexp "$SHAPE" "$new" -- ||
-		git ls-tree -r --name-only "$new" | grep '\.gz$' | while read -r f; do git cat-file blob "$new:$f" | gzip -dc; done | grep --quiet --text --extended-regexp "$SHAPE"; then
+		git diff-tree -r --name-only --diff-filter=d "$old" "$new" -- '*.gz' | while read -r f; do git cat-file blob "$new:$f" | gzip -dc; done | grep --quiet --text --extended-regexp "$SHAPE"; then
 		echo "error: GH013: Repository rule violations found for $ref." >&2
 		echo "- GITHUB PUSH PROTECTION" >&2
 		echo "    - Push cannot contain secrets" >&2
@@ -84,11 +85,16 @@ func (w *world) verified() {
 func (w *world) records() string {
 	w.t.Helper()
 	var all strings.Builder
+	seen := map[string]bool{}
 	for line := range strings.Lines(w.git(w.origin(), "rev-list", "--first-parent", "refs/heads/"+journal.StateBranch(tag))) {
 		commit := strings.TrimSpace(line)
-		for name := range strings.Lines(w.git(w.origin(), "ls-tree", "-r", "--name-only", commit)) {
-			name = strings.TrimSpace(name)
-			text := w.git(w.origin(), "cat-file", "blob", commit+":"+name)
+		for line := range strings.Lines(w.git(w.origin(), "ls-tree", "-r", commit)) {
+			if seen[line] {
+				continue
+			}
+			seen[line] = true
+			entry, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+			text := w.git(w.origin(), "cat-file", "blob", strings.Fields(entry)[2])
 			if strings.HasSuffix(name, ".gz") {
 				text = unpacked(w.t, text)
 			}

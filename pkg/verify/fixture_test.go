@@ -100,7 +100,13 @@ func newWorld(t testing.TB, signer *ledger.Signer) *world {
 	}
 	w := &world{t: t, dir: dir, signer: signer}
 	w.git(w.dir, "init", "--quiet", "--bare", "--initial-branch=main", "origin.git")
+	// A process a push that these few objects do not need.
+	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[receive]\n\tautogc = false\n"
+	if err := os.WriteFile(filepath.Join(w.origin(), "config"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	w.git(w.dir, "clone", "--quiet", "origin.git", "author")
+	w.git(w.author(), "remote", "set-url", "origin", "../origin.git") // a copy's clone is of the copy
 	w.commit("baseline", map[string]string{
 		contract.DraftPath:                 keys(signer) + draft,
 		"solver/run.sh":                    "read w\necho \"$w\"\n",
@@ -134,13 +140,13 @@ func (w *world) copy(t testing.TB) *world {
 			t.Fatal(err)
 		}
 	}
-	out.git(out.author(), "remote", "set-url", "origin", out.origin())
 	return out
 }
 
 func (w *world) git(dir string, args ...string) string {
 	w.t.Helper()
 	env := []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=maintenance.auto", "GIT_CONFIG_VALUE_0=false",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com"}
 	out, err := repo.Person(context.Background(), dir, env, args...)
 	if err != nil {

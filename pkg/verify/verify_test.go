@@ -51,6 +51,20 @@ func TestHonest(t *testing.T) {
 	}
 }
 
+// sample gives all attacks under CI=true, else the first against each law:
+// a copy of a run and what reads it are some forty processes.
+func sample(all []attack) []attack {
+	if os.Getenv("CI") == "true" {
+		return all
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(all, func(a attack) bool {
+		before := seen[a.law]
+		seen[a.law] = true
+		return before
+	})
+}
+
 // attack is one way to tamper with a run.
 type attack struct {
 	name string
@@ -66,7 +80,7 @@ type attack struct {
 // anchor: the checkpoint that he saw last.
 func TestSigned(t *testing.T) {
 	t.Parallel()
-	for _, a := range signedAttacks() {
+	for _, a := range sample(signedAttacks()) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			w := signed().copy(t)
@@ -81,7 +95,7 @@ func TestSigned(t *testing.T) {
 // as good an anchor as a checkpoint is: one that is older binds less.
 func TestNotes(t *testing.T) {
 	t.Parallel()
-	for _, a := range signedAttacks() {
+	for _, a := range sample(signedAttacks()) {
 		if a.law != "anchors" {
 			continue
 		}
