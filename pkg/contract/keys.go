@@ -5,17 +5,16 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
 )
 
-var vkeyShape = regexp.MustCompile(`^([!-*,-~]{1,200})\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$`)
+var vkeyShape = shape(`^([!-*,-~]{1,200})\+([0-9a-f]{8})\+([A-Za-z0-9+/]{44})$`)
 
 // badVerifier says what is wrong with a verifier key of signed notes: a name,
 // the first four bytes of a hash over name and key, and 33 bytes of base64, the
 // first being 1 for Ed25519.
 func badVerifier(s string) string {
-	parts := vkeyShape.FindStringSubmatch(s)
+	parts := vkeyShape().FindStringSubmatch(s)
 	if parts == nil {
 		return "want a verifier key as keygen prints it, name+8 hexadecimal digits+base64, got " + shown(s)
 	}

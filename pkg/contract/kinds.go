@@ -65,7 +65,7 @@ func (f *field) about() string {
 
 // cure is the fix of a value y that is wrong in itself.
 func (f *field) cure(y *yaml.Node) string {
-	digits := y.Kind == yaml.ScalarNode && wholeShape.MatchString(y.Value)
+	digits := y.Kind == yaml.ScalarNode && wholeShape().MatchString(y.Value)
 	switch {
 	case f.kind == span && digits:
 		return "write the unit, such as " + shorten(y.Value) + "s"
@@ -75,7 +75,7 @@ func (f *field) cure(y *yaml.Node) string {
 		return "write false"
 	case f.kind == size && digits:
 		return "write the unit, such as " + shorten(y.Value) + "MiB"
-	case (f.kind == whole || f.kind == number) && y.Tag == "!!str" && y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && numberShape.MatchString(y.Value):
+	case (f.kind == whole || f.kind == number) && y.Tag == "!!str" && y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && numberShape().MatchString(y.Value):
 		return "write it without quotes"
 	case f.textual() && y.Kind == yaml.ScalarNode && y.Tag != "!!str" && y.Tag != "!!null":
 		return "put it in quotes: " + shown(y.Value)
@@ -103,13 +103,13 @@ const (
 )
 
 var (
-	labelShape    = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-	programShape  = regexp.MustCompile(`^[A-Za-z0-9_+][A-Za-z0-9_.+-]*$`)
-	variableShape = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	commitShape   = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
-	spanShape     = regexp.MustCompile(`^([1-9][0-9]*)(ms|s|m|h)$`)
-	sizeShape     = regexp.MustCompile(`^([1-9][0-9]*)(KiB|MiB|GiB|TiB)$`)
-	decimalSize   = regexp.MustCompile(`^([0-9]+) ?([KMGTkmgt])[Bb]?$`)
+	labelShape    = shape(`^[a-z][a-z0-9_]*$`)
+	programShape  = shape(`^[A-Za-z0-9_+][A-Za-z0-9_.+-]*$`)
+	variableShape = shape(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	commitShape   = shape(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+	spanShape     = shape(`^([1-9][0-9]*)(ms|s|m|h)$`)
+	sizeShape     = shape(`^([1-9][0-9]*)(KiB|MiB|GiB|TiB)$`)
+	decimalSize   = shape(`^([0-9]+) ?([KMGTkmgt])[Bb]?$`)
 )
 
 // convert checks the text of n by its kind and fills in what it stands for.
@@ -146,18 +146,18 @@ func badWord(k kind, s string) string {
 	switch {
 	case len(s) > maxPath:
 		return fmt.Sprintf("the text has %d bytes, at most %d are allowed", len(s), maxPath)
-	case k == label && (!labelShape.MatchString(s) || len(s) > maxName):
+	case k == label && (!labelShape().MatchString(s) || len(s) > maxName):
 		return "want the name of a metric, lower-case letters, digits and _, got " + shown(s)
-	case k == program && (!programShape.MatchString(s) || len(s) > maxName):
+	case k == program && (!programShape().MatchString(s) || len(s) > maxName):
 		return "want the name of a program, without a folder, got " + shown(s)
 	case k == variable:
 		problem, _ := badVariable(s)
 		return problem
-	case k == revision && s != "HEAD" && !commitShape.MatchString(s):
+	case k == revision && s != "HEAD" && !commitShape().MatchString(s):
 		return "want HEAD or a full commit id of 40 or 64 lower-case hexadecimal digits, got " + shown(s)
-	case k == commit && !commitShape.MatchString(s):
+	case k == commit && !commitShape().MatchString(s):
 		return "want a full commit id, got " + shown(s)
-	case k == checksum && !digestShape.MatchString(s):
+	case k == checksum && !digestShape().MatchString(s):
 		return "want sha256: and 64 lower-case hexadecimal digits, got " + shown(s)
 	case k == host && (!path.IsAbs(s) || path.Clean(s) != s || s == "/" || badText(s) != "" || strings.Contains(s, "\n")):
 		return "want an absolute folder of the machine such as /usr/local/go, got " + shown(s)
@@ -212,7 +212,7 @@ func (f *field) badChoice(s string) string {
 }
 
 func (n *node) convertSpan() string {
-	parts := spanShape.FindStringSubmatch(n.text)
+	parts := spanShape().FindStringSubmatch(n.text)
 	if parts == nil {
 		return "want " + n.field.wants() + ", got " + shown(n.text)
 	}
@@ -226,9 +226,9 @@ func (n *node) convertSpan() string {
 }
 
 func (n *node) convertSize() string {
-	if !sizeShape.MatchString(n.text) {
+	if !sizeShape().MatchString(n.text) {
 		hint := ""
-		if d := decimalSize.FindStringSubmatch(n.text); d != nil {
+		if d := decimalSize().FindStringSubmatch(n.text); d != nil {
 			hint = "; did you mean " + shown(d[1]+strings.ToUpper(d[2])+"iB") + "?"
 		}
 		return "want " + n.field.wants() + ", got " + shown(n.text) + hint
@@ -298,7 +298,7 @@ func (n *node) bounds() string {
 // badVariable says what is wrong with the name of an environment variable.
 func badVariable(name string) (problem, fix string) {
 	switch {
-	case !variableShape.MatchString(name) || len(name) > maxName:
+	case !variableShape().MatchString(name) || len(name) > maxName:
 		return "want the name of an environment variable, letters, digits and _, got " + shown(name), ""
 	case strings.HasPrefix(name, "RESEARCH_LOOP_"):
 		return "names that begin with RESEARCH_LOOP_ belong to the supervisor", "choose another name"

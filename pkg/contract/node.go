@@ -301,19 +301,19 @@ func (r *reader) table(n *node, y *yaml.Node) bool {
 }
 
 var (
-	wholeShape  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	numberShape = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+	wholeShape  = shape(`^-?(0|[1-9][0-9]*)$`)
+	numberShape = shape(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 )
 
 // scalar reads the scalar y into n.
 func (r *reader) scalar(n *node, y *yaml.Node) bool {
 	quoted := y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
-	digits := y.Kind == yaml.ScalarNode && !quoted && numberShape.MatchString(y.Value)
+	digits := y.Kind == yaml.ScalarNode && !quoted && numberShape().MatchString(y.Value)
 	problem := ""
 	switch k := n.field.kind; {
 	case y.Kind != yaml.ScalarNode:
 		problem = "want " + n.field.wants() + ", got " + describe(y)
-	case k == whole && digits && wholeShape.MatchString(y.Value), k == size && digits && wholeShape.MatchString(y.Value):
+	case k == whole && digits && wholeShape().MatchString(y.Value), k == size && digits && wholeShape().MatchString(y.Value):
 		value, err := strconv.ParseInt(y.Value, 10, 64)
 		if err != nil {
 			problem = "the number is too large"

@@ -75,7 +75,7 @@ func (r *reader) root(source []byte, most int, fields []field) *node {
 func (r *reader) newer(y *yaml.Node) bool {
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		value := y.Content[i+1]
-		if y.Content[i].Value != "research_loop" || value.Kind != yaml.ScalarNode || !wholeShape.MatchString(value.Value) {
+		if y.Content[i].Value != "research_loop" || value.Kind != yaml.ScalarNode || !wholeShape().MatchString(value.Value) {
 			continue
 		}
 		if value.Value == fmt.Sprint(Version) {

@@ -97,7 +97,7 @@ func shapeOf(f *field) members {
 		}
 		return m
 	case table:
-		return members{{"type", "object"}, {"additionalProperties", members{{"type", "string"}}}, {"propertyNames", members{{"pattern", variableShape.String()}}}}
+		return members{{"type", "object"}, {"additionalProperties", members{{"type", "string"}}}, {"propertyNames", members{{"pattern", variableShape().String()}}}}
 	case whole:
 		if f.name == "research_loop" {
 			return members{{"const", Version}}
@@ -110,11 +110,11 @@ func shapeOf(f *field) members {
 	case choice:
 		return members{{"enum", f.enum}}
 	case size:
-		return members{{"oneOf", []members{{{"type", "integer"}, {"minimum", f.min}}, {{"type", "string"}, {"pattern", sizeShape.String()}}}}}
+		return members{{"oneOf", []members{{{"type", "integer"}, {"minimum", f.min}}, {{"type", "string"}, {"pattern", sizeShape().String()}}}}}
 	case span:
-		return members{{"type", "string"}, {"pattern", spanShape.String()}}
+		return members{{"type", "string"}, {"pattern", spanShape().String()}}
 	case label:
-		return members{{"type", "string"}, {"pattern", labelShape.String()}}
+		return members{{"type", "string"}, {"pattern", labelShape().String()}}
 	}
 	return members{{"type", "string"}, {"minLength", 1}}
 }

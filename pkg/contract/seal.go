@@ -327,11 +327,11 @@ func writeFile(f File) string {
 	return fmt.Sprintf("%s %s %s %d %s", f.Mode, f.Blob, f.SHA256, f.Size, path)
 }
 
-var fileShape = regexp.MustCompile(`^(100644|100755) ([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{64}) (0|[1-9][0-9]{0,17}) (.+)$`)
+var fileShape = shape(`^(100644|100755) ([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{64}) (0|[1-9][0-9]{0,17}) (.+)$`)
 
 // parseFile reads what writeFile writes.
 func parseFile(s string) (File, error) {
-	parts := fileShape.FindStringSubmatch(s)
+	parts := fileShape().FindStringSubmatch(s)
 	if parts == nil {
 		return File{}, fmt.Errorf("want mode, blob, SHA-256, size and path, got %s", shown(s))
 	}

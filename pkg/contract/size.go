@@ -9,7 +9,7 @@ import (
 // or TiB, or plain bytes.
 func ParseSize(text string) (int64, error) {
 	digits, unit := text, int64(1)
-	if parts := sizeShape.FindStringSubmatch(text); parts != nil {
+	if parts := sizeShape().FindStringSubmatch(text); parts != nil {
 		digits = parts[1]
 		unit = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": tebibyte}[parts[2]]
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -104,8 +103,8 @@ func strange(c rune, n int, start bool) (message, fix string) {
 }
 
 var (
-	yamlLine   = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?(.*)$`)
-	yamlAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+	yamlLine   = shape(`^yaml: (?:line ([0-9]+): )?(.*)$`)
+	yamlAnchor = shape(`^unknown anchor '(.*)' referenced$`)
 )
 
 // syntax turns an error of the YAML library into a Fault.
@@ -117,7 +116,7 @@ func (r *reader) syntax(source []byte, err error) {
 	line = min(max(line, 1), len(r.lines))
 	text := r.lines[line-1]
 	fault := Fault{Line: line, Column: 1 + len(text) - len(strings.TrimLeft(text, " ")), Path: "$", Message: "not YAML: " + visible(message)}
-	switch anchor := yamlAnchor.FindStringSubmatch(message); {
+	switch anchor := yamlAnchor().FindStringSubmatch(message); {
 	case anchor != nil:
 		fault.Message, fault.Fix = "anchors and aliases are not allowed", "write the value out, or put text that begins with * in quotes"
 		if at := strings.Index(text, "*"+anchor[1]); at >= 0 {
@@ -132,7 +131,7 @@ func (r *reader) syntax(source []byte, err error) {
 // problem returns the message of an error of the YAML library and the line
 // that it names, or 0.
 func problem(err error) (string, int) {
-	parts := yamlLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
+	parts := yamlLine().FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
 	if parts == nil {
 		return err.Error(), 0
 	}
@@ -239,11 +238,11 @@ func (r *reader) at(y *yaml.Node, path, message, fix string) {
 	r.add(Fault{Line: y.Line, Column: y.Column, Path: path, Message: message, Fix: fix})
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+var plainKey = shape(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
 // keyName returns a key as it stands in a path.
 func keyName(y *yaml.Node) string {
-	if plainKey.MatchString(y.Value) {
+	if plainKey().MatchString(y.Value) {
 		return y.Value
 	}
 	return shown(y.Value)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -76,7 +77,7 @@ func NormalizeTag(s string) (Tag, error) {
 // Digest is a SHA-256 as "sha256:" and 64 lower-case hexadecimal digits.
 type Digest string
 
-var digestShape = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var digestShape = shape(`^sha256:[0-9a-f]{64}$`)
 
 // Sum returns the Digest of data.
 func Sum(data []byte) Digest {
@@ -86,8 +87,14 @@ func Sum(data []byte) Digest {
 
 // ParseDigest returns s as a Digest, or an error.
 func ParseDigest(s string) (Digest, error) {
-	if !digestShape.MatchString(s) {
+	if !digestShape().MatchString(s) {
 		return "", fmt.Errorf("digest %q: want sha256: and 64 lower-case hexadecimal digits", shorten(s))
 	}
 	return Digest(s), nil
+}
+
+// shape is a regular expression that is compiled when it is first used: every
+// start of the program would pay for all, and so would every sandbox's init.
+func shape(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
