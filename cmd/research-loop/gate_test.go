@@ -27,6 +27,9 @@ func splitFiles(t *testing.T, list string) map[string]string {
 // TestGateSpelling seals the spelling task's gate and final split, which share
 // 5, 13 and 2 inputs with development and with each other.
 func TestGateSpelling(t *testing.T) {
+	if os.Getenv("CI") != "true" {
+		t.Skip("gate_seal.txt seals fewer cases: set CI=true for the whole task")
+	}
 	needSpelling(t)
 	p := newPerson(t, t.TempDir())
 	write := func(dir string, files map[string]string) {

@@ -95,7 +95,11 @@ func TestOpenRefusesEveryEdit(t *testing.T) {
 	want := Sum(data)
 	whole := mustOpen(t, data)
 	page := bytes.Index(data, []byte("\n---\n"))
-	for i := range data {
+	step := 3
+	if os.Getenv("CI") == "true" {
+		step = 1
+	}
+	for i := 0; i < len(data); i += step {
 		flipped := bytes.Clone(data)
 		flipped[i] ^= 1
 		for _, bad := range [][]byte{flipped, slicesDelete(data, i), append(bytes.Clone(data[:i+1]), data[i:]...)} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -436,6 +437,9 @@ func TestBitFlips(t *testing.T) {
 			line := 1 + bytes.Count(segments[name][:at], []byte("\n"))
 			last := i == len(names)-1 && line == bytes.Count(segments[name], []byte("\n"))
 			for bit := range 8 {
+				if os.Getenv("CI") != "true" && (8*at+bit)%5 != 0 {
+					continue // every position of a byte has its turn
+				}
 				data[at] ^= 1 << bit
 				got, err := ledger.ReadJournal(spoilt(segments, name, data))
 				data[at] ^= 1 << bit
