@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 //go:embed research-loop.yml
@@ -31,14 +32,14 @@ const (
 )
 
 var (
-	commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
-	version  = regexp.MustCompile(`^[A-Za-z0-9.+-]{1,60}$`)
+	commitID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}$`) })
+	version  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9.+-]{1,60}$`) })
 )
 
 // Files gives the files by their paths in a repository, with the action pinned to a
 // commit of research-loop, whose version stands beside it for people.
 func Files(commit, name string) (map[string][]byte, error) {
-	if !commitID.MatchString(commit) || !version.MatchString(name) {
+	if !commitID().MatchString(commit) || !version().MatchString(name) {
 		return nil, fmt.Errorf("the action cannot be pinned to %.60q %.60q: want the 40 digits of a commit, and a version", commit, name)
 	}
 	return map[string][]byte{
@@ -55,15 +56,17 @@ func Shipped() map[string][]byte {
 
 // Unpin takes out of a workflow file which commit of the action it names.
 func Unpin(file []byte) []byte {
-	return pin.ReplaceAll(file, []byte(unpinned))
+	return pin().ReplaceAll(file, []byte(unpinned))
 }
 
-var pin = regexp.MustCompile(regexp.QuoteMeta(action) + `([0-9a-f]{40})(?: # (\S+))?`)
+var pin = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(regexp.QuoteMeta(action) + `([0-9a-f]{40})(?: # (\S+))?`)
+})
 
 // Pinned gives the commit and the version that a workflow file names, "" where it
 // names none, or several.
 func Pinned(file []byte) (commit, name string) {
-	for _, m := range pin.FindAllStringSubmatch(string(file), -1) {
+	for _, m := range pin().FindAllStringSubmatch(string(file), -1) {
 		if commit != "" && commit != m[1] {
 			return "", ""
 		}

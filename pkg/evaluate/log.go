@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/sandbox"
@@ -89,7 +90,7 @@ func (r *Redactor) excerpt(kept []byte, total int64) []byte {
 	return append(out, tail[max(0, len(tail)-excerpt):]...)
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`) })
 
 // logName tells every launch of a pass from every other: what follows the
 // repetition is "." and a kind, which a measured launch does not have, and then
@@ -107,7 +108,7 @@ func logName(r ledger.Launch) string {
 		return fmt.Sprintf("%s-call-%06d", name, r.Call)
 	case r.Case == "":
 		return name
-	case plainName.MatchString(r.Case):
+	case plainName().MatchString(r.Case):
 		return name + "-" + r.Case
 	}
 	return fmt.Sprintf("%s-sha256-%x", name, sha256.Sum256([]byte(r.Case)))

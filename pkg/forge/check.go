@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/go-github/v60/github"
@@ -55,13 +56,13 @@ const (
 	annotationStep = 50 // GitHub takes at most so many in one request
 )
 
-var hex40 = regexp.MustCompile(`^[0-9a-f]{40}$`)
+var hex40 = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{40}$`) })
 
 func (k Check) valid() error {
 	switch {
 	case k.Name == "" || k.ExternalID == "" || len(k.ExternalID) > maxExternal:
 		return errors.New("a check needs a name, and an external id of at most 255 bytes")
-	case !hex40.MatchString(k.Head):
+	case !hex40().MatchString(k.Head):
 		return fmt.Errorf("check %s: %.60q is not a whole commit id", k.Name, k.Head)
 	case k.Conclusion != "" && !slices.Contains(Conclusions(), k.Conclusion):
 		return fmt.Errorf("check %s: conclusion %.60q satisfies a required check or does not exist", k.Name, k.Conclusion)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Place is where one repository is to be found.
@@ -34,7 +35,7 @@ func escapeRef(name string) string {
 }
 
 // names are what GitHub allows for owners and repositories.
-var names = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`)
+var names = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`) })
 
 // ErrElsewhere says that a remote is no repository of a GitHub, as far as its
 // address tells.
@@ -59,7 +60,7 @@ func Locate(remote string, getenv func(string) string) (Place, error) {
 		p.Web, full = web, path
 	}
 	owner, name, _ := strings.Cut(full, "/")
-	if !names.MatchString(owner) || !names.MatchString(name) || name == "." || name == ".." {
+	if !names().MatchString(owner) || !names().MatchString(name) || name == "." || name == ".." {
 		return Place{}, fmt.Errorf("%w: %.100q is not OWNER/NAME", ErrElsewhere, full)
 	}
 	p.Owner, p.Name = owner, name

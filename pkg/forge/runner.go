@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/sethvargo/go-githubactions"
 )
@@ -74,7 +75,7 @@ func (r *Runner) HeadBranch() string {
 	return name
 }
 
-var outputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`)
+var outputName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`) })
 
 // maxOutput bounds one output of a step, in bytes; a job may have 1 MB of them.
 const maxOutput = 512 << 10
@@ -82,7 +83,7 @@ const maxOutput = 512 << 10
 // Output hands a value on to later steps and jobs.
 func (r *Runner) Output(name, value string) error {
 	switch {
-	case !outputName.MatchString(name):
+	case !outputName().MatchString(name):
 		return fmt.Errorf("%.60q cannot be the name of an output", name)
 	case len(value) > maxOutput:
 		return fmt.Errorf("output %s has %d bytes, at most %d may be handed on", name, len(value), maxOutput)

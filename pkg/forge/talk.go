@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/go-github/v60/github"
 )
@@ -15,13 +16,13 @@ import (
 // maxComment bounds a comment or the text of a pull request, in bytes.
 const maxComment = 60000
 
-var marker = regexp.MustCompile(`^[a-z0-9:./-]{1,200}$`)
+var marker = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9:./-]{1,200}$`) })
 
 // Comment makes the one comment of a marker on a pull request say body, in
 // Markdown, and gives its address. The marker stands in it invisibly; comments of
 // others that bear it are left alone.
 func (c *Client) Comment(ctx context.Context, pull int, mark, body string) (string, error) {
-	if !marker.MatchString(mark) {
+	if !marker().MatchString(mark) {
 		return "", fmt.Errorf("marker %.60q may hold a-z, 0-9 and :./- only", mark)
 	}
 	login, err := c.Self(ctx)
@@ -133,7 +134,7 @@ func (c *Client) Self(ctx context.Context) (string, error) {
 // Permission gives the role of a user in the repository: admin, maintain, write,
 // triage, read or none; a custom role counts as the one that it includes.
 func (c *Client) Permission(ctx context.Context, login string) (string, error) {
-	if !names.MatchString(strings.TrimSuffix(login, "[bot]")) {
+	if !names().MatchString(strings.TrimSuffix(login, "[bot]")) {
 		return "", fmt.Errorf("%.60q is no login", login)
 	}
 	level, _, err := c.gh.Repositories.GetPermissionLevel(ctx, c.Place.Owner, c.Place.Name, login)
