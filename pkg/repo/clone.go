@@ -47,14 +47,18 @@ func OpenClone(ctx context.Context, dir, remote string) (*Clone, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clone %s: %w", dir, err)
 	}
-	if err := prepareClone(ctx, dir); err != nil {
+	fresh, err := prepareClone(ctx, dir)
+	if err != nil {
 		held.Close()
 		return nil, fmt.Errorf("clone %s: %w", dir, err)
 	}
 	s := openStore(dir)
-	c := &Clone{objects: newObjects(s, sha1.Size), store: s, remote: remote, held: held,
+	c := &Clone{objects: newObjects(s, sha1.Size), store: s, remote: remote, held: held, branches: map[string]string{},
 		git: git{dir: dir, person: true, set: append(noHooks(), transport()...)}}
 	c.many = &batch{ctx: ctx, git: git{dir: dir, set: noHooks()}, max: maxObject}
+	if fresh {
+		return c, nil
+	}
 	if err := c.readBranches(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -96,23 +100,23 @@ func absoluteRemote(remote string) (string, error) {
 
 // prepareClone makes the bare repository if dir is absent, in one step, and
 // clears what a git that was killed left behind. The caller holds the lock.
-func prepareClone(ctx context.Context, dir string) error {
+func prepareClone(ctx context.Context, dir string) (fresh bool, err error) {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		fresh := dir + ".new"
-		if err := os.RemoveAll(fresh); err != nil {
-			return err
+		made := dir + ".new"
+		if err := os.RemoveAll(made); err != nil {
+			return false, err
 		}
-		if _, err := (git{dir: filepath.Dir(dir)}).run(ctx, "init", "--quiet", "--bare", "--template=", fresh); err != nil {
-			return err
+		if _, err := (git{dir: filepath.Dir(dir)}).run(ctx, "init", "--quiet", "--bare", "--template=", made); err != nil {
+			return false, err
 		}
-		return os.Rename(fresh, dir)
+		return true, os.Rename(made, dir)
 	}
 	for _, part := range []string{"objects", "refs", "HEAD"} {
 		if _, err := os.Lstat(filepath.Join(dir, part)); err != nil {
-			return fmt.Errorf("it is no bare repository: %w", err)
+			return false, fmt.Errorf("it is no bare repository: %w", err)
 		}
 	}
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	return false, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

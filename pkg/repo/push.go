@@ -93,8 +93,10 @@ func (c *Clone) Via(remote string, settings ...string) *Clone {
 
 // checkPush refuses a push that could rewrite or that names no branch.
 func (c *Clone) checkPush(ctx context.Context, branch, id, expect string) error {
-	if _, err := c.git.run(ctx, "check-ref-format", "refs/heads/"+branch); err != nil {
-		return fmt.Errorf("%q cannot be the name of a branch", branch)
+	if _, known := c.Branch(branch); !known {
+		if _, err := c.git.run(ctx, "check-ref-format", "refs/heads/"+branch); err != nil {
+			return fmt.Errorf("%q cannot be the name of a branch", branch)
+		}
 	}
 	if _, err := c.Commit(id); err != nil {
 		return err
