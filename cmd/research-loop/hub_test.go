@@ -281,10 +281,15 @@ func (p *pass) execute() said {
 
 func (p *pass) decide() said {
 	p.h.t.Helper()
+	return p.job("decide", "decide", map[string]string{}, p.brought()...)
+}
+
+// brought are decide's arguments.
+func (p *pass) brought() []string {
+	p.h.t.Helper()
 	sums, err := json.Marshal(p.got)
 	must(p.h.t, err)
-	return p.job("decide", "decide", map[string]string{}, "--bundle", p.out["bundle"], "--bundle-sha256", p.out["bundle-sha256"],
-		"--outcomes", filepath.Join(p.dir, "outcome"), "--outcomes-sha256", string(sums))
+	return []string{"--bundle", p.out["bundle"], "--bundle-sha256", p.out["bundle-sha256"], "--outcomes", filepath.Join(p.dir, "outcome"), "--outcomes-sha256", string(sums)}
 }
 
 // artifact keeps what a job uploaded.

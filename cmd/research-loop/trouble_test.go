@@ -46,6 +46,27 @@ func (p *pass) interrupt() time.Duration {
 	return time.Since(begin)
 }
 
+// stopped cancels decide while it waits for a limit to end, between two pushes. It
+// wakes the next run in the time that GitHub leaves it.
+func (p *pass) stopped() {
+	p.h.t.Helper()
+	p.h.Fail(forgetest.Fault{Method: "PATCH", Path: "^check-runs", Status: 403, Body: "secondary rate limit", Header: map[string]string{"Retry-After": "600"}})
+	cmd, finish := p.start("decide", "decide", map[string]string{}, p.brought()...)
+	must(p.h.t, cmd.Start())
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for give := time.Now().Add(time.Minute); p.h.Pending() > 0 && time.Now().Before(give); <-tick.C {
+	}
+	must(p.h.t, cmd.Process.Signal(syscall.SIGINT))
+	begin := time.Now()
+	if got := finish(cmd.Wait()); got.code != 130 || len(p.h.queued()) != 1 {
+		p.h.t.Errorf("a cancelled decide: exit %d, %d runs wait\n%s", got.code, len(p.h.queued()), got.stderr)
+	}
+	if took := time.Since(begin); took > 7*time.Second {
+		p.h.t.Errorf("it took %s", took)
+	}
+}
+
 // idle is a candidate that gains nothing, another one each time.
 func (h *hub) idle(tag string) string {
 	h.t.Helper()
@@ -117,16 +138,19 @@ func (h *hub) troubles() []trouble {
 			h.Fail(forgetest.Fault{Method: "PATCH", Path: "^check-runs", Status: 403, Body: "API rate limit exceeded", Times: 1, Header: map[string]string{
 				"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": fmt.Sprint(time.Now().Add(time.Hour).Unix()),
 			}})
-			p.decided(1)
+			p.decided(1) // and wakes the run that ends it
 			p.end()
-			h.Schedule()
 		}},
 		{"502 on the check, not on the push", 0, func(t *testing.T, p *pass) {
 			p.execute()
 			h.Fail(forgetest.Fault{Method: "PATCH", Path: "^check-runs", Status: 502, Times: 4})
 			p.decided(1)
 			p.end()
-			h.Schedule()
+		}},
+		{"decide told to stop", 0, func(t *testing.T, p *pass) {
+			p.execute()
+			p.stopped()
+			h.Finish(p.run.ID, "cancelled")
 		}},
 		{"answers lost", 0, func(t *testing.T, p *pass) {
 			p.execute()
@@ -170,8 +194,10 @@ func TestTrouble(t *testing.T) {
 		}
 	}
 	t.Run("close cancelled", func(t *testing.T) { h.t = t; h.closeCancelled(base) })
+	t.Run("decide fails again and again", func(t *testing.T) { h.t = t; h.hopeless() })
 	h.t = t
 	h.verify("t")
+	h.verify("u")
 	h.sealed()
 }
 
@@ -205,6 +231,39 @@ func (p *pass) decided(code int) {
 	p.h.t.Helper()
 	if got := p.decide(); got.code != code {
 		p.h.t.Fatalf("decide: exit %d, want %d\n%s", got.code, code, got.stderr)
+	}
+}
+
+// hopeless lets every decide of a candidate fail for a reason that might pass: once
+// its bundle is lost, then it can read no records. Each failure wakes one run, and
+// law (4) ends it.
+func (h *hub) hopeless() {
+	h.t.Helper()
+	base := h.begin("u")
+	commit := h.idle("u")
+	for n := range 3 {
+		p := h.admitted()
+		p.execute()
+		if n == 0 {
+			must(h.t, os.Remove(p.out["bundle"]))
+		} else {
+			h.Fail(forgetest.Fault{Method: "FETCH", Status: 502, Times: 20})
+		}
+		p.decided(1)
+		h.Mend()
+		p.end()
+		if got := h.queued(); len(got) != 1 {
+			h.t.Fatalf("%d runs wait after failure %d", len(got), n+1)
+		}
+	}
+	last := h.take()
+	if got := last.admit(); got.code != 0 || last.out["pass"] != "none" {
+		h.t.Errorf("admit: exit %d, %v\n%s", got.code, last.out, got.stderr)
+	}
+	last.end()
+	h.judged("u", commit, "crash", base)
+	if got := len(h.queued()); got != 0 {
+		h.t.Errorf("%d runs wait", got)
 	}
 }
 

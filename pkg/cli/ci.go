@@ -6,14 +6,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +21,6 @@ import (
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
-	"github.com/research-loop/research-loop/pkg/report"
 	"github.com/research-loop/research-loop/pkg/supervisor"
 	"github.com/research-loop/research-loop/pkg/vault"
 	"github.com/research-loop/research-loop/workflows"
@@ -92,6 +88,15 @@ type job struct {
 
 // openJob reads what the runner says, hides its secrets, and opens a clone.
 func (e *Env) openJob(cmd *cobra.Command) (*job, error) {
+	j, err := e.newJob()
+	if err != nil {
+		return nil, err
+	}
+	return j, j.fetch(cmd.Context())
+}
+
+// newJob reads what the runner says and hides its secrets. It asks nobody yet.
+func (e *Env) newJob() (*job, error) {
 	j := &job{}
 	var err error
 	if j.runner, err = forge.NewRunner(e.Getenv, e.Stdout); err != nil {
@@ -113,17 +118,23 @@ func (e *Env) openJob(cmd *cobra.Command) (*job, error) {
 	if err := tokenForGit(place, e.Getenv("GITHUB_TOKEN")); err != nil {
 		return nil, err
 	}
-	s := &session{env: e, remote: place.Web + "/" + place.String() + ".git", home: filepath.Join(e.Getenv("RUNNER_TEMP"), "research-loop-home")}
-	s.path = filepath.Join(s.home, "clone.git")
-	if s.clone, err = repo.OpenClone(cmd.Context(), s.path, s.remote); err != nil {
-		return nil, err
-	}
-	if err := s.clone.Fetch(cmd.Context()); err != nil {
-		s.close()
-		return nil, err
-	}
-	j.session = s
+	j.session = &session{env: e, remote: place.Web + "/" + place.String() + ".git", home: filepath.Join(e.Getenv("RUNNER_TEMP"), "research-loop-home")}
 	return j, nil
+}
+
+// fetch opens the job's clone and reads the remote's branches.
+func (j *job) fetch(ctx context.Context) error {
+	j.path = filepath.Join(j.home, "clone.git")
+	clone, err := repo.OpenClone(ctx, j.path, j.remote)
+	if err != nil {
+		return err
+	}
+	if err := clone.Fetch(ctx); err != nil {
+		clone.Close()
+		return err
+	}
+	j.clone = clone
+	return nil
 }
 
 // tokenForGit lets git present the token to its own host and no other. It
@@ -365,96 +376,4 @@ func handOn(cmd *cobra.Command, name string, data []byte) (file, sum string, err
 	}
 	file = filepath.Join(out, name)
 	return file, digestOf(data), os.WriteFile(file, data, 0o644)
-}
-
-// ciDecide judges what the execute job brought back.
-func (e *Env) ciDecide(cmd *cobra.Command) error {
-	j, err := e.openJob(cmd)
-	if err != nil {
-		return err
-	}
-	defer j.close()
-	b, err := bundleOf(cmd)
-	if err != nil {
-		return err
-	}
-	if b.Rehearsal {
-		return j.rehearsed(cmd, b)
-	}
-	tag := contract.Tag(b.Tag)
-	sup, err := j.ofRun(cmd, tag)
-	if err != nil {
-		return err
-	}
-	out, err := j.outcome(cmd, b)
-	if err != nil {
-		// Whoever takes the pass over launches it again.
-		e.say("no outcome can be read, so nothing is decided: %v", err)
-		return j.wake(cmd.Context(), tag)
-	}
-	box, err := j.confine()
-	if err != nil {
-		return err
-	}
-	defer box.Close()
-	sup.Launcher, sup.Finish = box, true
-	sup.Adopt(b.Lease, out)
-	step, err := sup.Reconcile(cmd.Context())
-	if err != nil {
-		return err
-	}
-	return j.conclude(cmd.Context(), sup, step)
-}
-
-// outcome reads the outcome of a bundle's pass.
-func (j *job) outcome(cmd *cobra.Command, b *supervisor.Bundle) (*supervisor.Outcome, error) {
-	folder, _ := cmd.Flags().GetString("outcomes")
-	text, _ := cmd.Flags().GetString("outcomes-sha256")
-	var sums map[string]string
-	if err := json.Unmarshal([]byte(text), &sums); err != nil {
-		return nil, fmt.Errorf("--outcomes-sha256: %w", err)
-	}
-	want := sums["outcome-1"]
-	if want == "" {
-		return nil, errors.New("the job that executed gave out no digest")
-	}
-	var found []byte
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || found != nil {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		if err == nil && digestOf(data) == want {
-			found = data
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if found == nil {
-		return nil, fmt.Errorf("no file below %s has the digest that the job gave out", folder)
-	}
-	var key *vault.Identity
-	if j.keys.judge != nil {
-		key = &j.keys.judge.Identity
-	}
-	return supervisor.OpenOutcome(b, found, key)
-}
-
-// conclude wakes the next run where there is more to do, and shows where the
-// run stands.
-func (j *job) conclude(ctx context.Context, sup *supervisor.Supervisor, step journal.Step) error {
-	resting := []journal.Do{journal.Idle, journal.Done, journal.Wait}
-	if !slices.Contains(resting, step.Do) {
-		if err := j.wake(ctx, sup.Tag); err != nil {
-			return err
-		}
-	}
-	var page strings.Builder
-	if err := report.Markdown(&page, sup.Run); err != nil {
-		return err
-	}
-	report.Status(j.env.Stderr, sup.Run, step, false)
-	return j.runner.Summary(page.String())
 }

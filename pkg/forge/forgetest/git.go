@@ -279,13 +279,29 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Repository not found.", http.StatusNotFound)
 		return
 	}
-	if !pushes || r.Method != http.MethodPost {
+	if !pushes {
+		s.fetch(w, r)
+		return
+	}
+	if r.Method != http.MethodPost {
 		s.backend(w, r, nil)
 		return
 	}
 	s.push.Lock()
 	defer s.push.Unlock()
 	s.receive(w, r, who)
+}
+
+// fetch answers what a fetch asks, or breaks it.
+func (s *Server) fetch(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	f := s.fault("FETCH", r.URL.Path)
+	s.mu.Unlock()
+	if f != nil {
+		f.answer(w)
+		return
+	}
+	s.backend(w, r, nil)
 }
 
 // receive takes a push under the repository's rules and starts what it starts.

@@ -134,7 +134,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // Fault makes requests fail.
 type Fault struct {
-	Method string // "" for any
+	Method string // "" for any of the API; PUSH and FETCH are what git does
 	Path   string // a regular expression on the path below the repository, "" for any
 	Status int    // 0 breaks the connection
 	Header map[string]string
@@ -152,6 +152,13 @@ func (s *Server) Fail(f Fault) {
 		f.Times = 1
 	}
 	s.state.faults = append(s.state.faults, &f)
+}
+
+// Mend ends all faults, those that nothing has met too.
+func (s *Server) Mend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.faults = nil
 }
 
 // Pending counts the faults that nothing has met yet.
