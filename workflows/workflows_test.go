@@ -339,7 +339,7 @@ func TestScripts(t *testing.T) {
 	good := string(sum[:64])
 	run := func(script string, env ...string) (string, error) {
 		cmd := exec.Command(bash, "-e", "-c", script)
-		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + dir, "GITHUB_OUTPUT=" + filepath.Join(dir, "output"), "RELEASE="}, env...)
+		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "RUNNER_TEMP=" + dir, "GITHUB_OUTPUT=" + filepath.Join(dir, "output"), "RELEASE=", "COMMAND=execute"}, env...)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
@@ -354,6 +354,23 @@ func TestScripts(t *testing.T) {
 	output, err := os.ReadFile(filepath.Join(dir, "output"))
 	if err != nil || !strings.Contains(string(output), "sha256="+good+"\n") {
 		t.Fatalf("%s, %v", output, err)
+	}
+	builder := filepath.Join(dir, "bin")
+	if err := os.MkdirAll(builder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	build := "#!/bin/sh\n[ $1 = build ] || { echo go1.26.0; exit; }\ncp " + program + " \"$5\"\n"
+	if err := os.WriteFile(filepath.Join(builder, "go"), []byte(build), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command, sum string
+		ok           bool
+	}{{"decide", good, true}, {"decide", strings.Repeat("0", 64), false}, {"decide", "", false}, {"execute", good, false}} {
+		out, err := run(steps[0].Run, "PATH="+builder+":"+os.Getenv("PATH"), "SOURCE="+dir, "COMMAND="+c.command, "PROGRAM="+program+".lost", "PROGRAM_SHA256="+c.sum)
+		if (err == nil) != c.ok {
+			t.Errorf("a lost program in %s with checksum %q: %v: %s", c.command, c.sum, err, out)
+		}
 	}
 	// Become the program; sudo is hidden, so that the test needs none.
 	out, err := run(`sudo() { return 1; }; exec() { "$@"; }; `+steps[1].Run, "PROGRAM="+filepath.Join(dir, "research-loop-program/research-loop"), "COMMAND=execute",
