@@ -95,7 +95,7 @@ func TestHostile(t *testing.T) {
 
 func (h *hostile) forgedCheck() {
 	commit := h.idle("t")
-	h.forge(commit, "**keep**\n\n```\nresearch-loop/local/widget/t\nverdict keep\n\n— research-loop/octo-org/widget AAAA\n```\n")
+	h.forge(commit, "**keep**\n\n```\nresearch-loop/octo-org/widget/t\nverdict keep\n\n— research-loop/octo-org/widget AAAA\n```\n")
 	h.wait("t", commit, 8)
 	h.settle()
 	h.wait("t", commit, 10)

@@ -226,13 +226,12 @@ func (j *job) deployPusher(key string) (supervisor.Pusher, error) {
 	if err := os.WriteFile(known, []byte(githubHost), 0o600); err != nil {
 		return nil, err
 	}
-	host := strings.TrimPrefix(strings.TrimPrefix(j.client.Place.Web, "https://"), "http://")
 	strict := "yes"
-	if host != "github.com" {
+	if j.client.Place.Web != "https://github.com" {
 		strict = "accept-new" // an own server publishes its key to its own people only
 	}
 	ssh := fmt.Sprintf("ssh -i '%s' -o IdentitiesOnly=yes -o UserKnownHostsFile='%s' -o StrictHostKeyChecking=%s", file, known, strict)
-	return pusher{token: j.clone, deploy: j.clone.Via(fmt.Sprintf("ssh://git@%s/%s.git", host, j.client.Place), "core.sshCommand="+ssh)}, nil
+	return pusher{token: j.clone, deploy: j.clone.Via(j.client.Place.SSH(), "core.sshCommand="+ssh)}, nil
 }
 
 // ciKeys are the judge's keys from the environment.

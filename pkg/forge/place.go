@@ -20,6 +20,16 @@ type Place struct {
 // String gives OWNER/NAME.
 func (p Place) String() string { return p.Owner + "/" + p.Name }
 
+// SSH gives the address of the repository for git over SSH.
+func (p Place) SSH() string {
+	_, host, _ := strings.Cut(p.Web, "://")
+	user := "git"
+	if tenant, ok := strings.CutSuffix(host, ".ghe.com"); ok {
+		user = tenant // GitHub with data residency names its users so
+	}
+	return fmt.Sprintf("ssh://%s@%s/%s.git", user, host, p)
+}
+
 // Compare is the page on which a person opens a pull request by hand.
 func (p Place) Compare(base, head string) string {
 	return fmt.Sprintf("%s/%s/compare/%s...%s?expand=1", p.Web, p, escapeRef(base), escapeRef(head))
@@ -44,7 +54,7 @@ var ErrElsewhere = fmt.Errorf("the remote is not on GitHub")
 // Locate finds the place of a repository. In a job the runner's variables
 // GITHUB_API_URL, GITHUB_SERVER_URL and GITHUB_REPOSITORY say it; elsewhere the
 // address of the git remote does, and GITHUB_API_URL overrides what is derived
-// from it: api.github.com for github.com, HOST/api/v3 for any other host. A
+// from it: api.HOST for github.com and what ends in .ghe.com, HOST/api/v3 for any other host. A
 // folder or a host without OWNER/NAME gives ErrElsewhere.
 func Locate(remote string, getenv func(string) string) (Place, error) {
 	p := Place{API: getenv("GITHUB_API_URL"), Web: getenv("GITHUB_SERVER_URL")}
@@ -74,8 +84,9 @@ func Locate(remote string, getenv func(string) string) (Place, error) {
 
 // apiOf derives the address of the API from that of the pages.
 func apiOf(web string) string {
-	if web == "https://github.com" {
-		return "https://api.github.com"
+	host, secure := strings.CutPrefix(web, "https://")
+	if secure && (host == "github.com" || strings.HasSuffix(host, ".ghe.com")) {
+		return "https://api." + host
 	}
 	return strings.TrimRight(web, "/") + "/api/v3"
 }

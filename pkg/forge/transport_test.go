@@ -151,11 +151,22 @@ func TestLocate(t *testing.T) {
 		{"ssh://git@ssh.github.com:443/octo-org/widget.git", "https://api.github.com", "https://github.com", "octo-org/widget"},
 		{"ssh://git@git.example.com:2222/octo-org/widget.git", "https://git.example.com/api/v3", "https://git.example.com", "octo-org/widget"},
 		{"https://git.example.com:8443/octo-org/widget", "https://git.example.com:8443/api/v3", "https://git.example.com:8443", "octo-org/widget"},
+		{"https://octo-corp.ghe.com/octo-org/widget", "https://api.octo-corp.ghe.com", "https://octo-corp.ghe.com", "octo-org/widget"},
+		{"octo-corp@octo-corp.ghe.com:octo-org/widget.git", "https://api.octo-corp.ghe.com", "https://octo-corp.ghe.com", "octo-org/widget"},
 		{"http://127.0.0.1:8080/octo-org/widget.git", "http://127.0.0.1:8080/api/v3", "http://127.0.0.1:8080", "octo-org/widget"},
 	} {
 		p, err := forge.Locate(test.remote, env())
 		if err != nil || p.API != test.api || p.Web != test.web || p.String() != test.full {
 			t.Errorf("%s: %+v, %v", test.remote, p, err)
+		}
+	}
+	for remote, want := range map[string]string{
+		"https://github.com/octo-org/widget":          "ssh://git@github.com/octo-org/widget.git",
+		"https://git.example.com/octo-org/widget.git": "ssh://git@git.example.com/octo-org/widget.git",
+		"https://octo-corp.ghe.com/octo-org/widget":   "ssh://octo-corp@octo-corp.ghe.com/octo-org/widget.git",
+	} {
+		if p, err := forge.Locate(remote, env()); err != nil || p.SSH() != want {
+			t.Errorf("%s: %s, %v", remote, p.SSH(), err)
 		}
 	}
 	for _, remote := range []string{

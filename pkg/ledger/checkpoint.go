@@ -233,10 +233,12 @@ func Length(data []byte) (lines int, ok bool) {
 }
 
 // Origin names a run for its notes: research-loop/<owner>/<repository>/<tag>
-// where the remote is on github.com, in lower case since GitHub does not tell
-// cases apart; elsewhere research-loop/local/<folder>/<tag>, the folder being
-// the last one of the remote's path without .git. Bytes other than letters,
-// digits, dot, hyphen and underscore are written as in a URL.
+// where the remote is a server's OWNER/NAME, as on github.com and on every GitHub
+// Enterprise, in lower case since GitHub does not tell cases apart; elsewhere
+// research-loop/local/<folder>/<tag>, the folder being the last one of the
+// remote's path without .git. Only the address counts, so that whoever reads gives
+// a run the name by which it was signed. Bytes other than letters, digits, dot,
+// hyphen and underscore are written as in a URL.
 func Origin(remote, tag string) (string, error) {
 	host, path := address(remote)
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
@@ -247,7 +249,7 @@ func Origin(remote, tag string) (string, error) {
 		return "", fmt.Errorf("remote %q has no folder to name the run by", remote)
 	}
 	owner, repository := "local", strings.TrimSuffix(parts[len(parts)-1], ".git")
-	if (host == "github.com" || host == "ssh.github.com") && len(parts) == 2 {
+	if len(host) > 1 && len(parts) == 2 { // one letter is a drive
 		owner, repository = strings.ToLower(parts[0]), strings.ToLower(repository)
 	}
 	origin := "research-loop/" + escape(owner) + "/" + escape(repository) + "/" + tag
