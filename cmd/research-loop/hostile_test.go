@@ -16,6 +16,7 @@ import (
 type hostile struct {
 	*hub
 	base string // the baseline, which is the incumbent throughout
+	bin  string // a PATH without gh
 }
 
 // bare moves a branch past every rule, as a rule that is missing would let an
@@ -70,7 +71,7 @@ func TestHostile(t *testing.T) {
 		t.Skip("it takes a dozen attempts through the jobs: set CI=true")
 	}
 	t.Parallel()
-	h := &hostile{hub: newHub(t, false)}
+	h := &hostile{hub: newHub(t, false), bin: onlyGit(t)}
 	h.base = h.begin("t")
 	for _, c := range []struct {
 		name string
@@ -328,6 +329,7 @@ func (h *hostile) forgeState(change func(dir string), above bool) {
 // rollback puts an older genuine state back, and the run branch with it: no record
 // is wrong, and the notes in the checks tell.
 func (h *hostile) rollback() {
+	h.ada.run("git", "fetch", "--quiet", "origin")
 	state, tip := h.Branch("research-loop-state/t"), h.Branch("research-loop/t")
 	old := h.ada.run("git", "--git-dir", h.Dir(), "log", "--first-parent", "--format=%H", "--grep=opened of iteration 0", "research-loop-state/t")
 	if old = strings.Fields(old + " none")[0]; old == "none" {
@@ -336,8 +338,53 @@ func (h *hostile) rollback() {
 	h.bare("research-loop-state/t", old)
 	h.bare("research-loop/t", h.base)
 	h.stops(3, "ROLLBACK")
+	h.readers(tip)
 	h.bare("research-loop-state/t", state)
 	h.bare("research-loop/t", tip)
+}
+
+// readers look while an older state is in place, for the first time but for the
+// author. With a token they find it by the checks; without one they say what they
+// did not read.
+func (h *hostile) readers(judged string) {
+	h.t.Helper()
+	if got := h.wait("t", judged, 3); !strings.Contains(got.stderr, "ROLLBACK") {
+		h.t.Errorf("the author waits: %s", got.stderr)
+	}
+	for _, args := range [][]string{{"status", "t"}, {"verify", "t"}, {"wait", h.base, "--run", "t", "--timeout", "1ms"}} {
+		args = append(args, "--remote", h.Remote())
+		got := h.stranger(h.token).try("research-loop", args...)
+		if got.code != 3 || !strings.Contains(got.stderr, "ROLLBACK") || !strings.Contains(got.stderr, "check ") || !strings.Contains(got.stderr, "state commit ") {
+			h.t.Errorf("%v: exit %d\n%s%s", args, got.code, got.stdout, got.stderr)
+		}
+		h.unread(args, "", "no token for ")
+		h.unread(args, "ghp_wrong", "GitHub answered 401")
+		h.unread(append(args, "--no-checks"), h.token, "--no-checks")
+		for _, status := range []int{403, 404} {
+			h.Fail(forgetest.Fault{Method: "GET", Path: "^commits/.*/check-runs", Status: status})
+			h.unread(args, h.token, fmt.Sprintf("GitHub answered %d", status))
+		}
+	}
+}
+
+// unread wants a reader who cannot read checks to say so and why, and to go on.
+func (h *hostile) unread(args []string, token, why string) {
+	h.t.Helper()
+	got := h.stranger(token).try("research-loop", args...)
+	if got.code != 0 || !strings.Contains(got.stderr, fmt.Sprintf("checks on %.12s were not read", h.base)) || !strings.Contains(got.stderr, why) {
+		h.t.Errorf("%v, %s: exit %d\n%s%s", args, why, got.code, got.stdout, got.stderr)
+	}
+	if token != "" && strings.Contains(got.stdout+got.stderr, token) {
+		h.t.Errorf("%v shows the token", args)
+	}
+}
+
+// stranger is somebody on a fresh machine who can fetch, and has a token for the API.
+func (h *hostile) stranger(token string) *person {
+	h.t.Helper()
+	p := newPerson(h.t, h.t.TempDir())
+	p.env = append(append(p.env, h.GitEnv(h.token)...), "GH_ENTERPRISE_TOKEN="+token, "PATH="+h.bin)
+	return p
 }
 
 // deletedState takes the records away: nothing is judged, and the tag is not to

@@ -86,7 +86,7 @@ func newHub(t *testing.T, gate bool) *hub {
 		"contents": "write", "pull_requests": "write", "checks": "read", "actions": "read",
 	}})
 	h.secret = append(h.secret, h.token)
-	h.ada.env = append(h.ada.env, h.GitEnv(h.token)...)
+	h.ada.env = append(append(h.ada.env, h.GitEnv(h.token)...), "GH_ENTERPRISE_TOKEN="+h.token)
 	h.ada.run("git", "fetch", "--quiet", "origin")
 	h.ada.run("git", "remote", "set-head", "origin", "main")
 	return h

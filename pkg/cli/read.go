@@ -39,8 +39,11 @@ func (e *Env) about(use, short string, do func(*cobra.Command, *session, contrac
 }
 
 func statusCommand(env *Env) *cobra.Command {
-	return env.about("status [TAG]", "Where the run stands, and the one next action",
+	cmd := env.about("status [TAG]", "Where the run stands, and the one next action",
 		func(cmd *cobra.Command, s *session, tag contract.Tag) error {
+			if err := s.look(cmd, tag, ""); err != nil {
+				return err
+			}
 			sup := s.supervisor(tag, nil)
 			step, err := sup.Peek(cmd.Context())
 			if err != nil {
@@ -51,12 +54,15 @@ func statusCommand(env *Env) *cobra.Command {
 				return err
 			}
 			env.nudgeOverdue(cmd, tag, sup.Run, step)
-			return env.showStatus(cmd, sup, step)
+			return env.showStatus(cmd, sup, step, s.unread...)
 		})
+	checksFlag(cmd)
+	return cmd
 }
 
-// showStatus prints where a run stands, step being what is due.
-func (e *Env) showStatus(cmd *cobra.Command, sup *supervisor.Supervisor, step journal.Step) error {
+// showStatus prints where a run stands, step being what is due and unread the
+// anchors that it was not held against.
+func (e *Env) showStatus(cmd *cobra.Command, sup *supervisor.Supervisor, step journal.Step, unread ...string) error {
 	if !wantsJSON(cmd) {
 		report.Status(e.Stdout, sup.Run, step, e.color(e.Stdout))
 		return nil
@@ -69,6 +75,7 @@ func (e *Env) showStatus(cmd *cobra.Command, sup *supervisor.Supervisor, step jo
 		"branch": journal.RunBranch(sup.Tag), "recorded_tip": run.Tip,
 		"incumbent_commit": run.Incumbent.Commit, "attempts": len(run.Candidates()),
 		"claim": report.Claim(run), "next": step.Do, "reason": step.Reason,
+		"unread": append([]string{}, unread...),
 	}
 	return e.json("status", out)
 }
@@ -137,6 +144,7 @@ run branch's tip outside of one. Exit codes: 0 keep, 10 discard or superseded,
 		RunE: interruptible(func(cmd *cobra.Command, args []string) error { return env.wait(cmd, args) }),
 	}
 	remoteFlag(cmd)
+	checksFlag(cmd)
 	cmd.Flags().String("run", "", "the run's tag")
 	cmd.Flags().Duration("timeout", 540*time.Second, "give up after this time, with 8")
 	return cmd
@@ -218,6 +226,9 @@ func (s *session) commit(tag contract.Tag, args []string) (string, error) {
 // verdict prints the verdict of a commit if there is one. The error carries
 // the exit code of every verdict but keep.
 func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (bool, error) {
+	if err := s.look(cmd, tag, commit); err != nil {
+		return false, err
+	}
 	run, err := s.read(cmd.Context(), tag)
 	if err != nil {
 		return false, err
@@ -225,7 +236,7 @@ func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (
 	v, ok := run.Verdict(commit)
 	switch {
 	case ok:
-		return true, s.env.answer(cmd, commit, v, run)
+		return true, s.answer(cmd, commit, v, run)
 	case run.Halted != nil:
 		return true, &supervisor.HaltedError{Tag: run.Tag, Reason: run.Halted.Reason, Paused: run.Halted.Paused}
 	case run.Closed != nil:
@@ -234,7 +245,8 @@ func (s *session) verdict(cmd *cobra.Command, tag contract.Tag, commit string) (
 	return false, nil
 }
 
-func (e *Env) answer(cmd *cobra.Command, commit string, v journal.Verdict, run *journal.Run) error {
+func (s *session) answer(cmd *cobra.Command, commit string, v journal.Verdict, run *journal.Run) error {
+	e := s.env
 	code, found := verdictExit(v.Status), run.Audit(commit)
 	if v.Overfit {
 		code = exitOverfit
@@ -243,6 +255,7 @@ func (e *Env) answer(cmd *cobra.Command, commit string, v journal.Verdict, run *
 		if err := e.json("wait", map[string]any{
 			"commit": commit, "judged_commit": v.Commit, "verdict": v.Status, "reason": v.Reason,
 			"iteration": v.Iteration, "rollback_commit": v.Restore, "exit": code, "audit": found, "exceptions": exceptions(run),
+			"unread": append([]string{}, s.unread...),
 		}); err != nil {
 			return err
 		}

@@ -32,6 +32,10 @@ type session struct {
 	trunk  string // the default branch, "" until it was asked for
 	keys   keys
 	path   string // of the clone
+
+	looked  string          // the state commit that was held against the checks
+	anchors []verify.Anchor // the notes that were found there
+	unread  []string        // the checks that were not read
 }
 
 // remoteFlag adds --remote to a command.
@@ -199,7 +203,7 @@ func (s *session) supervisor(tag contract.Tag, box *sandbox.Sandbox) *supervisor
 	sup := &supervisor.Supervisor{
 		Clone: s.clone, Tag: tag, Folder: s.folder(tag),
 		Holder: supervisor.ThisProcess(), Alive: supervisor.Alive, Now: s.env.Now,
-		Level: level, Signer: s.keys.signer, Judge: s.keys.judge, Secrets: s.keys.secrets, Trunk: s.trunk, Seen: seen,
+		Level: level, Signer: s.keys.signer, Judge: s.keys.judge, Secrets: s.keys.secrets, Trunk: s.trunk, Seen: seen, Anchors: s.anchors,
 	}
 	if box != nil {
 		sup.Launcher, sup.Probe, sup.Secret = box, supervisor.ProbeOf(box), s.env.Getenv

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -21,7 +22,8 @@ func verifyCommand(env *Env) *cobra.Command {
 		Short: "Derive every record and every decision of a run again, from git alone",
 		Long: `Verify checks the records of a run law by law: the seal, every commit of the
 state branch, every signature, every decision, every restore. It needs no
-secret. With --dir it reads a repository on this machine, a clone by its
+secret; on GitHub a token lets it look for newer verdict notes in the checks,
+by which an older state put back is found. With --dir it reads a repository on this machine, a clone by its
 tracking branches or a bare one by its own, and asks no remote.
 
 Exit codes: 0 all laws hold, 1 the clone is shallow and what is there holds, 2
@@ -34,6 +36,7 @@ all.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return env.verify(cmd, args) },
 	}
 	remoteFlag(cmd)
+	checksFlag(cmd)
 	cmd.Flags().String("dir", "", "a repository on this machine; no remote is asked")
 	cmd.Flags().Bool("all", false, "check the signature of every checkpoint and every verdict, not only of 1,000 of each")
 	cmd.Flags().String("origin", "", "the run's name in its notes, where the repository has moved since")
@@ -41,7 +44,7 @@ all.`,
 }
 
 func (e *Env) verify(cmd *cobra.Command, args []string) error {
-	src, done, err := e.verifySource(cmd, args)
+	src, unread, done, err := e.verifySource(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func (e *Env) verify(cmd *cobra.Command, args []string) error {
 		err = e.json("verify", map[string]any{
 			"tag": src.Tag, "origin": src.Origin, "state_commit": found.Head, "journal_lines": found.Lines,
 			"verifier": found.Verifier, "holds": !broken && !found.Cut, "laws": found.Laws,
-			"exceptions": append([]string{}, found.Exceptions...),
+			"exceptions": append([]string{}, found.Exceptions...), "unread": append([]string{}, unread...),
 		})
 	} else {
 		e.showLaws(found)
@@ -96,24 +99,29 @@ func (e *Env) showLaws(found *verify.Report) {
 	}
 }
 
-// verifySource finds the records, in a folder or through a remote.
-func (e *Env) verifySource(cmd *cobra.Command, args []string) (verify.Source, func(), error) {
+// verifySource finds the records, in a folder or through a remote, and the anchors
+// that could not be read.
+func (e *Env) verifySource(cmd *cobra.Command, args []string) (src verify.Source, unread []string, done func(), err error) {
 	if dir, _ := cmd.Flags().GetString("dir"); dir != "" {
-		return e.folderSource(cmd.Context(), absolute(e.dir(), dir), args)
+		src, done, err = e.folderSource(cmd.Context(), absolute(e.dir(), dir), args)
+		return src, nil, done, err
 	}
 	s, err := e.open(cmd)
 	if err != nil {
-		return verify.Source{}, nil, err
+		return src, nil, nil, err
 	}
 	tag, err := s.tag(args)
 	if err == nil {
-		var src verify.Source
+		err = s.look(cmd, tag, "")
+	}
+	var remote *repo.RemoteError
+	if err == nil || !errors.As(err, &remote) && cmd.Context().Err() == nil { // verify names all that is wrong
 		if src, err = s.source(cmd.Context(), tag); err == nil {
-			return src, s.close, nil
+			return src, s.unread, s.close, nil
 		}
 	}
 	s.close()
-	return verify.Source{}, nil, err
+	return src, nil, nil, err
 }
 
 // folderSource reads a clone by its tracking branches, where it has any of a

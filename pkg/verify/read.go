@@ -361,7 +361,7 @@ func (src Source) anchor(r *Records, a Anchor) error {
 	case c.Contract != is:
 		return breach(law, a.Where, "was seen under contract %s, the run is now under %s: REPLACED", c.Contract, is)
 	case head == "":
-		return breach(law, a.Where, "was seen with %d journal lines, there are only %d now: ROLLBACK", c.Lines, len(r.Chain.Events))
+		return breach(law, a.Where, "was seen with %d journal lines, there are only %d now, at state commit %.12s: ROLLBACK", c.Lines, len(r.Chain.Events), src.State)
 	case head != c.Head:
 		return breach(law, a.Where, "has %s as the hash of line %d, the journal now has %s there: FORK", c.Head, c.Lines, head)
 	}
