@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/research-loop/research-loop/pkg/forge/forgetest"
 )
 
 // ends maps what became of a commit to wait's exit code and the check's conclusion.
@@ -296,5 +299,83 @@ func TestDeployKey(t *testing.T) {
 		}
 	}
 	h.verify("t")
+	h.levels()
 	h.sealed()
+}
+
+// levels starts runs with and without a word for level protected: it is recorded
+// where an administrator gave it and the job finds what it sees to agree.
+func (h *hub) levels() {
+	h.t.Helper()
+	if got := h.level("t"); got != "signed" {
+		h.t.Errorf("not attested: level %s", got)
+	}
+	if got := h.startAs(h.Admin("root"), "agreed"); !strings.Contains(got.stderr, "level protected is attested") {
+		h.t.Errorf("an administrator's start: %s", got.stderr)
+	}
+	h.admitted()
+	if got := h.level("agreed"); got != "protected" {
+		h.t.Errorf("attested, and all agrees: level %s\n%s", got, h.said.String())
+	}
+	h.User("mia", "maintain")
+	mia := h.Token(forgetest.Token{Kind: forgetest.Classic, Login: "mia", ClassicScopes: []string{"repo"}})
+	if got := h.startAs(mia, "unseen"); !strings.Contains(got.stderr, "level protected is not attested: this token does not see") {
+		h.t.Errorf("a maintainer's start: %s", got.stderr)
+	}
+	h.admitted()
+	h.dispatch("mia", "maintain", map[string]string{"operation": "start", "tag": "pretended", "attest": "protected"})
+	h.admitted()
+	h.dispatch("root", "admin", map[string]string{"operation": "start", "tag": "again", "attest": "protected"})
+	p := h.take()
+	h.Rerun(p.run.ID)
+	h.Begin(p.run.ID)
+	p.run.Attempt = 2
+	p.admit()
+	p.end()
+	for _, r := range h.rulesets() {
+		if strings.Contains(r.Name, "state branches") {
+			h.ask(h.Admin("root"), "DELETE", fmt.Sprintf("rulesets/%d", r.ID), "")
+		}
+	}
+	h.dispatch("root", "admin", map[string]string{"operation": "start", "tag": "opened", "attest": "protected"})
+	h.admitted()
+	for tag, why := range map[string]string{
+		"unseen": "nobody attested", "pretended": "nobody attested", "again": "nobody attested", "opened": "no rules close the state branch",
+	} {
+		page := h.ada.run("git", "--git-dir", h.Dir(), "show", "research-loop-state/"+tag+":.research-loop/"+tag+"/contract.md")
+		if got := h.level(tag); got != "signed" || !strings.Contains(page, why) || !strings.Contains(h.said.String(), why) {
+			h.t.Errorf("%s: level %s, and the reason is not given\n%s", tag, got, page)
+		}
+	}
+}
+
+// startAs has somebody start a run by the command line, and not wait for it.
+func (h *hub) startAs(token, tag string) said {
+	h.t.Helper()
+	h.secret = append(h.secret, token)
+	p := *h.ada
+	p.env = append(slices.Clone(p.env), "GH_ENTERPRISE_TOKEN="+token)
+	got := p.try("research-loop", "start", tag, "--follow", "1ms")
+	if got.code != 8 {
+		h.t.Errorf("start %s: exit %d\n%s", tag, got.code, got.stderr)
+	}
+	return got
+}
+
+// level gives the level that a run was sealed with.
+func (h *hub) level(tag string) string {
+	h.t.Helper()
+	text := h.ada.try("git", "--git-dir", h.Dir(), "show", "research-loop-state/"+tag+":.research-loop/"+tag+"/contract.md").stdout
+	_, rest, _ := strings.Cut(text, "\n  level: ")
+	name, _, _ := strings.Cut(rest, "\n")
+	return strings.Trim(name, `"`)
+}
+
+func (h *hub) rulesets() (all []struct {
+	ID   int64
+	Name string
+}) {
+	h.t.Helper()
+	must(h.t, json.Unmarshal(h.ask(h.Admin("root"), "GET", "rulesets", ""), &all))
+	return all
 }

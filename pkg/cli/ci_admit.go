@@ -69,28 +69,45 @@ func (j *job) subject() (contract.Tag, error) {
 	return parseTag(name)
 }
 
-// mayDecide refuses who is no maintainer.
-func (j *job) mayDecide(ctx context.Context, what string) error {
-	role, err := j.client.Permission(ctx, j.runner.Trigger)
+// mayDecide refuses who is no maintainer, and gives the role of who is.
+func (j *job) mayDecide(ctx context.Context, what string) (role string, err error) {
+	role, err = j.client.Permission(ctx, j.runner.Trigger)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if role != "maintain" && role != "admin" {
-		return &supervisor.KeyError{Why: fmt.Sprintf("%s has the role %q here, and %s needs maintain or admin", j.runner.Trigger, role, what)}
+		return "", &supervisor.KeyError{Why: fmt.Sprintf("%s has the role %q here, and %s needs maintain or admin", j.runner.Trigger, role, what)}
 	}
-	return nil
+	return role, nil
 }
+
+// attested says whether who sent a start saw that the repository has what level
+// protected needs: an administrator, whose token is shown it. Who runs a job again
+// sees nothing, so that attests nothing.
+func (j *job) attested(role string) bool {
+	if j.runner.Input(attestInput) != setup.LevelProtected {
+		return false
+	}
+	if role != "admin" || j.runner.Attempt != 1 || j.runner.Actor != j.runner.Trigger {
+		j.env.say("%s attested level protected: that counts from an administrator alone, and not from one who runs a job again", j.runner.Actor)
+		return false
+	}
+	return true
+}
+
+// attestInput is the input of the workflow by which start attests a level.
+const attestInput = "attest"
 
 // start seals a run and claims its baseline.
 func (j *job) start(cmd *cobra.Command, tag contract.Tag) error {
-	if err := j.mayDecide(cmd.Context(), "start"); err != nil {
+	role, err := j.mayDecide(cmd.Context(), "start")
+	if err != nil {
 		return err
 	}
 	branch, err := j.clone.Default(cmd.Context())
 	if err != nil {
 		return err
 	}
-	var level string
 	opening := &supervisor.Opening{
 		Judge:  func(*contract.Contract) (*vault.Judge, error) { return j.keys.judge, nil },
 		Search: j.opening(cmd).Search,
@@ -102,18 +119,21 @@ func (j *job) start(cmd *cobra.Command, tag contract.Tag) error {
 	if j.keys, err = j.env.ciKeys(plan.Contract); err != nil {
 		return err
 	}
-	if level, err = j.examine(cmd.Context(), plan.Contract); err != nil {
+	found, err := j.examine(cmd.Context(), plan.Contract, j.attested(role))
+	if err != nil {
 		return err
 	}
-	if plan, err = supervisor.NewPlan(cmd.Context(), j.clone, branch, tag, level, Version(), opening); err != nil {
+	level := fmt.Sprintf("level %s: %s", found.Level, strings.Join(found.Why, "; "))
+	j.env.say("%s", level)
+	if plan, err = supervisor.NewPlan(cmd.Context(), j.clone, branch, tag, found.Level, Version(), opening); err != nil {
 		return err
 	}
-	sup, err := j.supervise(cmd.Context(), tag, level)
+	sup, err := j.supervise(cmd.Context(), tag, found.Level)
 	if err != nil {
 		return err
 	}
 	err = sup.Seal(cmd.Context(), plan, func(*supervisor.Plan) (supervisor.Confirmation, error) {
-		return supervisor.Confirmation{By: j.runner.Trigger, How: fmt.Sprintf("workflow_dispatch, run %d attempt %d", j.runner.RunID, j.runner.Attempt)}, nil
+		return supervisor.Confirmation{By: j.runner.Trigger, How: fmt.Sprintf("workflow_dispatch, run %d attempt %d; %s", j.runner.RunID, j.runner.Attempt, level)}, nil
 	})
 	if err != nil {
 		return err
@@ -123,21 +143,22 @@ func (j *job) start(cmd *cobra.Command, tag contract.Tag) error {
 
 // examine reads the repository's settings: what breaks the trust model is
 // refused, the rest gives the level.
-func (j *job) examine(ctx context.Context, c *contract.Contract) (level string, err error) {
+func (j *job) examine(ctx context.Context, c *contract.Contract, attested bool) (setup.Diagnosis, error) {
 	found, err := setup.Diagnose(ctx, j.client, setup.Wanted{
-		Keys: c.Keys != nil, RepositorySecrets: c.Exception(contract.RepositorySecrets), Workflows: workflows.Shipped(), Job: true,
+		Keys: c.Keys != nil, RepositorySecrets: c.Exception(contract.RepositorySecrets), Workflows: workflows.Shipped(),
+		Job: true, DeployKey: strings.TrimSpace(j.env.Getenv(deployKey)) != "", Attested: attested,
 	})
 	if err != nil {
-		return "", err
+		return found, err
 	}
 	var why, cures []string
 	for _, r := range found.Refusals() {
 		why, cures = append(why, r.Name+": "+r.Detail), append(cures, r.Fix)
 	}
 	if len(why) > 0 {
-		return "", &supervisor.RefusedError{What: "settings of " + found.Repository, Why: strings.Join(why, "; "), Fix: "research-loop doctor; " + strings.Join(cures, "; ")}
+		return found, &supervisor.RefusedError{What: "settings of " + found.Repository, Why: strings.Join(why, "; "), Fix: "research-loop doctor; " + strings.Join(cures, "; ")}
 	}
-	return found.Level, nil
+	return found, nil
 }
 
 // rehearse hands the baseline's development stage on, with nothing sealed.
@@ -179,7 +200,7 @@ func (j *job) rehearsed(cmd *cobra.Command, b *supervisor.Bundle) error {
 
 // closeRun records that the run shall close, and goes on.
 func (j *job) closeRun(cmd *cobra.Command, tag contract.Tag) error {
-	if err := j.mayDecide(cmd.Context(), "close"); err != nil {
+	if _, err := j.mayDecide(cmd.Context(), "close"); err != nil {
 		return err
 	}
 	sup, err := j.ofRun(cmd, tag)
@@ -208,7 +229,7 @@ func (j *job) reconcileRun(cmd *cobra.Command, tag contract.Tag) error {
 		return err
 	}
 	if reason := strings.TrimSpace(j.runner.Input("reason")); reason != "" && j.runner.Event == "workflow_dispatch" {
-		if err := j.mayDecide(cmd.Context(), "authorising a halted run"); err != nil {
+		if _, err := j.mayDecide(cmd.Context(), "authorising a halted run"); err != nil {
 			return err
 		}
 		if err := sup.Authorise(cmd.Context(), reason, j.runner.Trigger); err != nil {

@@ -28,6 +28,10 @@ of trust that they reach. With --fix it does all that an administrator's token
 can, showing each request before it is sent; done twice it changes nothing more.
 With --author it says what the token at hand, the author's, may do.
 
+Deploy keys and who passes a ruleset are shown to administrators alone. A job cannot
+see them, so a run is recorded as protected only where start, with an administrator's
+token, attests them and the job finds what it sees itself to agree.
+
 The token comes from GH_TOKEN or GITHUB_TOKEN (GH_ENTERPRISE_TOKEN for another
 GitHub than github.com), else from gh.`,
 		Example: `  research-loop doctor

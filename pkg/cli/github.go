@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/forge"
 	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/setup"
 	"github.com/research-loop/research-loop/pkg/supervisor"
 	"github.com/research-loop/research-loop/workflows"
 )
@@ -91,7 +94,7 @@ func (e *Env) operate(cmd *cobra.Command, client *forge.Client, tag contract.Tag
 	switch {
 	case cmd.Context().Err() != nil:
 		return cmd.Context().Err()
-	case errors.Is(err, context.DeadlineExceeded):
+	case err != nil && ctx.Err() != nil: // whatever it broke off
 		return &verdictError{exitPending, fmt.Sprintf("run %s is still at work", tag), "research-loop status " + string(tag) + ", later"}
 	case err != nil:
 		return err
@@ -176,9 +179,39 @@ func (e *Env) elsewhere(cmd *cobra.Command, args []string, do func(*cobra.Comman
 
 // startOnGitHub seals and opens a run there.
 func (e *Env) startOnGitHub(cmd *cobra.Command, client *forge.Client, tag contract.Tag) error {
-	return e.operate(cmd, client, tag, map[string]string{"operation": "start"}, func(r *journal.Run, step journal.Step) bool {
+	inputs := map[string]string{"operation": "start"}
+	attested, err := e.attest(cmd, client)
+	if err != nil {
+		return err
+	}
+	if attested {
+		inputs[attestInput] = setup.LevelProtected
+	}
+	return e.operate(cmd, client, tag, inputs, func(r *journal.Run, step journal.Step) bool {
 		return r.Closed != nil || r.Halted != nil || r.Opened != nil && step.Do != journal.Recreate
 	})
+}
+
+// attest looks with this token, which may see more than a job's, whether level
+// protected is reached. The job believes an administrator's word for what it cannot
+// see, and looks at the rest itself.
+func (e *Env) attest(cmd *cobra.Command, client *forge.Client) (bool, error) {
+	found, err := e.settings(cmd, client)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range found.Rows {
+		if strings.HasPrefix(r.Name, "workflow ") && r.State != setup.Fine {
+			found.Level, found.Why = setup.LevelSigned, append(found.Why, r.Name+": "+r.Detail)
+		}
+	}
+	if found.Level != setup.LevelProtected {
+		slices.Reverse(found.Why) // what falls short stands last
+		e.say("level protected is not attested: %s", strings.Join(found.Why, "; "))
+		return false, nil
+	}
+	e.say("level protected is attested, as this token sees the repository")
+	return true, nil
 }
 
 // closeOnGitHub closes a run there.

@@ -52,6 +52,12 @@ type Wanted struct {
 	// shows the name of no secret. Its environment gave it those that it has, and
 	// the job without an environment refuses to go on where it is given one.
 	Job bool
+	// DeployKey says that this job was given a deploy key.
+	DeployKey bool
+	// Attested says that an administrator, whose token sees what a job's does not,
+	// found deploy keys, their secret and those who pass rulesets as level protected
+	// needs them. A job believes it as far as what it sees itself agrees.
+	Attested bool
 }
 
 // Diagnosis is what doctor found.
@@ -90,12 +96,13 @@ type doctor struct {
 	why      []string
 	// What the level rests on.
 	trunk, state, secrets bool
+	short                 string // what state falls short of, where it does
 }
 
 // Diagnose examines the settings of a repository. What the token may not see is
 // a row of state unknown; an error says that GitHub could not be asked at all.
 func Diagnose(ctx context.Context, c *forge.Client, want Wanted) (Diagnosis, error) {
-	d := &doctor{c: c, want: want}
+	d := &doctor{c: c, want: want, short: "whoever may write can change the state branch: that is detected, not prevented"}
 	var err error
 	if d.repo, err = c.Repository(ctx); err != nil {
 		return Diagnosis{}, err
@@ -125,7 +132,7 @@ func (d *doctor) level() (string, []string) {
 	case !d.trunk:
 		return LevelOpen, append(d.why, "the default branch takes changes without a reviewed pull request")
 	case !d.state:
-		return LevelSigned, append(d.why, "whoever may write can change the state branch: that is detected, not prevented")
+		return LevelSigned, append(d.why, d.short)
 	}
 	return LevelProtected, d.why
 }

@@ -161,16 +161,23 @@ func (d *doctor) stateBranches(ctx context.Context) {
 	if d.hidden(name, err) {
 		return
 	}
+	closed := have["creation"] && have["update"] && have["deletion"] && have["non_fast_forward"]
 	keys, err := d.c.DeployKeys(ctx)
+	if d.want.Job && err != nil && unseen(err) {
+		d.stateInJob(name, closed)
+		return
+	}
+	const blind = "this token does not see who may write the state branch"
 	if d.hidden("deploy keys", err) {
+		d.short = blind
 		return
 	}
 	writing := slices.DeleteFunc(slices.Clone(keys), func(k forge.DeployKey) bool { return k.ReadOnly })
-	closed := have["creation"] && have["update"] && have["deletion"] && have["non_fast_forward"]
 	pass, known := d.passes()
 	stored := d.keyRows(ctx, writing, closed)
 	switch {
 	case closed && !known:
+		d.short = blind
 		d.row(name, Unclear, "run research-loop doctor with an administrator's token", "closed, but this token may not see for whom not")
 	case closed && len(pass) == 0:
 		d.row(name, Broken, "let a deploy key pass the ruleset", "nobody may write them, the supervisor included")
@@ -186,6 +193,26 @@ func (d *doctor) stateBranches(ctx context.Context) {
 	default:
 		d.row(name, Fine, "", "neither deletion nor force-pushes; whoever may write can append: signatures tell")
 	}
+}
+
+// stateInJob judges what a job sees of the state branches: the rules that bind them
+// and the deploy key that it was given, but neither what other keys there are nor
+// who passes the rules. That is attested, or the level stays below.
+func (d *doctor) stateInJob(name string, closed bool) {
+	switch {
+	case closed && d.want.DeployKey && d.want.Attested:
+		d.state = true
+		d.row(name, Fine, "", "closed; that only the deploy key of this job may write them is attested by an administrator")
+		d.because("that only the deploy key may write the state branch is by attestation of the administrator who started the run")
+		return
+	case closed && d.want.DeployKey:
+		d.short = "the state branch is closed, and nobody attested for whom not: research-loop start with an administrator's token does"
+	case closed:
+		d.short = "the state branch is closed, and this job was given no deploy key to write it with"
+	case d.want.Attested:
+		d.short = "level protected was attested, and no rules close the state branch: whoever may write can change it"
+	}
+	d.row(name, Unclear, "research-loop start with an administrator's token", "%s", d.short)
 }
 
 // openState offers the strongest ruleset that the repository is ready for.

@@ -240,6 +240,49 @@ func TestDoctorKeepsReviewers(t *testing.T) {
 	}
 }
 
+// TestDoctorInJob: level protected is an administrator's word and what the job sees
+// itself; neither alone gives it.
+func TestDoctorInJob(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		key, attested bool
+		drop          string // the ruleset that is taken away
+		level, why    string
+	}{
+		{"both agree", true, true, "", setup.LevelProtected, "by attestation"},
+		{"not attested", true, false, "", setup.LevelSigned, "nobody attested"},
+		{"no deploy key", false, true, "", setup.LevelSigned, "no deploy key"},
+		{"no rules", true, true, "state branches", setup.LevelSigned, "no rules close the state branch"},
+		{"no review", true, true, "default branch", setup.LevelOpen, "without a reviewed pull request"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWard(t, forgetest.Config{})
+			w.Commit("main", map[string]string{loopFile: shipped})
+			w.secrets(true)
+			if _, err := setup.Fix(context.Background(), w.admin, wanted(), func(forge.Request) {}); err != nil {
+				t.Fatal(err)
+			}
+			all, err := w.admin.Rulesets(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range all {
+				if test.drop != "" && strings.Contains(r.Name, test.drop) {
+					if _, err := w.admin.Do(context.Background(), forge.Request{Method: "DELETE", Path: fmt.Sprintf("rulesets/%d", r.ID)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			want := wanted()
+			want.Job, want.DeployKey, want.Attested = true, test.key, test.attested
+			d, err := setup.Diagnose(context.Background(), w.client(w.JobToken("contents:read", "actions:read")), want)
+			if err != nil || d.Level != test.level || !strings.Contains(strings.Join(d.Why, "; "), test.why) {
+				t.Errorf("level %s, want %s because %q: %q, %v", d.Level, test.level, test.why, d.Why, err)
+			}
+		})
+	}
+}
+
 // TestDoctorSeesLittle: what a token may not see is unknown, never fine, and the
 // level is none that nobody has seen.
 func TestDoctorSeesLittle(t *testing.T) {
