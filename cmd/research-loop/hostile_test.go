@@ -260,6 +260,20 @@ func (h *hostile) elsewhere() {
 	h.wake(`{"tag":"t","commit":"` + commit + `","operation":"start"}`)
 	h.settle()
 	h.wait("t", commit, 8)
+	// GitHub keeps a fork's commits where no branch is. A workflow of the fork's that
+	// bears the signal's name wakes no job (workflows: TestTriggers); if it did, it
+	// would name a run and nothing else.
+	fork := h.commit("fork", map[string]string{"solver/words.awk": "# fork\n{ print }\n"})
+	h.ada.run("git", "push", "--quiet", h.Dir(), "HEAD:refs/pull/9/head")
+	h.wake(`{"tag":"t"}`)
+	p := h.take()
+	p.run.Event = "workflow_run"
+	p.run.Payload = []byte(`{"workflow_run":{"head_branch":"research-loop/t","head_sha":"` + fork + `","head_repository":{"id":9}}}`)
+	if got := p.admit(); got.code != 0 || p.pending() {
+		h.t.Errorf("a fork's run: exit %d, %v\n%s", got.code, p.out, got.stderr)
+	}
+	p.end()
+	h.wait("t", fork, 8)
 	if h.events("t", "prepared") != before {
 		h.t.Error("a commit that is on no run branch was judged")
 	}

@@ -99,7 +99,8 @@ func TestJobs(t *testing.T) {
 		}
 	}
 	// Everything again: nothing is said twice.
-	h.dispatch("mia", "maintain", map[string]string{"operation": "reconcile", "tag": "t"})
+	mia := h.maintainer()
+	h.asks(mia, 0, "reconcile", "t")
 	before := h.counted()
 	h.settle()
 	if after := h.counted(); !maps.Equal(before, after) {
@@ -108,7 +109,14 @@ func TestJobs(t *testing.T) {
 	if got := h.Comments(pull); len(got) != 1 || !strings.Contains(got[0].Body, "invalid") {
 		t.Errorf("comments: %+v", got)
 	}
-	h.dispatch("mia", "maintain", map[string]string{"operation": "close", "tag": "t", "reason": "enough"})
+	h.asks(mia, 0, "rehearse")
+	h.settle()
+	if !strings.Contains(h.said.String(), "| launch 1  {") {
+		t.Errorf("the rehearsal shows nothing:\n%s", h.said.String())
+	}
+	h.asks(mia, 8, "close", "t", "--reason", "enough", "--follow", "1ms")
+	h.settle()
+	h.asks(mia, 0, "close", "t")
 	h.settle()
 	if got := h.ada.try("research-loop", "status", "t"); got.code != 0 || !strings.Contains(got.stdout, "closed") || !strings.Contains(got.stdout, "level signed") {
 		t.Errorf("status: %s%s", got.stdout, got.stderr)
@@ -310,16 +318,14 @@ func (h *hub) levels() {
 	if got := h.level("t"); got != "signed" {
 		h.t.Errorf("not attested: level %s", got)
 	}
-	if got := h.startAs(h.Admin("root"), "agreed"); !strings.Contains(got.stderr, "level protected is attested") {
+	if got := h.asks(h.Admin("root"), 8, "start", "agreed", "--follow", "1ms"); !strings.Contains(got.stderr, "level protected is attested") {
 		h.t.Errorf("an administrator's start: %s", got.stderr)
 	}
 	h.admitted()
 	if got := h.level("agreed"); got != "protected" {
 		h.t.Errorf("attested, and all agrees: level %s\n%s", got, h.said.String())
 	}
-	h.User("mia", "maintain")
-	mia := h.Token(forgetest.Token{Kind: forgetest.Classic, Login: "mia", ClassicScopes: []string{"repo"}})
-	if got := h.startAs(mia, "unseen"); !strings.Contains(got.stderr, "level protected is not attested: this token does not see") {
+	if got := h.asks(h.maintainer(), 8, "start", "unseen", "--follow", "1ms"); !strings.Contains(got.stderr, "level protected is not attested: this token does not see") {
 		h.t.Errorf("a maintainer's start: %s", got.stderr)
 	}
 	h.admitted()
@@ -349,15 +355,21 @@ func (h *hub) levels() {
 	}
 }
 
-// startAs has somebody start a run by the command line, and not wait for it.
-func (h *hub) startAs(token, tag string) said {
+// maintainer gives the token of somebody who may maintain.
+func (h *hub) maintainer() string {
+	h.User("mia", "maintain")
+	return h.Token(forgetest.Token{Kind: forgetest.Classic, Login: "mia", ClassicScopes: []string{"repo"}})
+}
+
+// asks has the owner of a token ask GitHub by the command line, and wants its exit code.
+func (h *hub) asks(token string, code int, args ...string) said {
 	h.t.Helper()
 	h.secret = append(h.secret, token)
 	p := *h.ada
 	p.env = append(slices.Clone(p.env), "GH_ENTERPRISE_TOKEN="+token)
-	got := p.try("research-loop", "start", tag, "--follow", "1ms")
-	if got.code != 8 {
-		h.t.Errorf("start %s: exit %d\n%s", tag, got.code, got.stderr)
+	got := p.try("research-loop", args...)
+	if got.code != code || strings.Contains(got.stdout+got.stderr, token) {
+		h.t.Errorf("%v: exit %d, want %d\n%s", args, got.code, code, got.stderr)
 	}
 	return got
 }

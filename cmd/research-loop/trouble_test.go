@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/research-loop/research-loop/pkg/cli"
 	"github.com/research-loop/research-loop/pkg/forge/forgetest"
 )
 
@@ -67,6 +70,22 @@ func (p *pass) stopped() {
 	}
 }
 
+// overdue has the author look some time later, and wants so many runs woken by it.
+func (h *hub) overdue(later time.Duration, woken int) {
+	h.t.Helper()
+	var out, talk bytes.Buffer
+	code := cli.Main(context.Background(), cli.Env{
+		Args: []string{"status", "t", "--remote", h.Remote()}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &talk, Dir: h.t.TempDir(),
+		Now: func() time.Time { return time.Now().Add(later) },
+		Getenv: func(name string) string {
+			return map[string]string{"GH_ENTERPRISE_TOKEN": h.token, "RESEARCH_LOOP_HOME": h.dir + "/looking"}[name]
+		},
+	})
+	if got := len(h.queued()); code != 0 || got != woken {
+		h.t.Errorf("%s later: exit %d, %d runs woken, want %d\n%s%s", later, code, got, woken, out.String(), talk.String())
+	}
+}
+
 // idle is a candidate that gains nothing, another one each time.
 func (h *hub) idle(tag string) string {
 	h.t.Helper()
@@ -118,8 +137,10 @@ func (h *hub) troubles() []trouble {
 			h.Schedule()
 		}},
 		{"runner lost", 1, func(t *testing.T, p *pass) {
+			h.overdue(10*time.Minute, 0) // it is at work
 			h.Finish(p.run.ID, "failure")
-			h.Schedule()
+			h.overdue(time.Minute, 0)
+			h.overdue(10*time.Minute, 1)
 		}},
 		{"artifact expired", 1, func(t *testing.T, p *pass) {
 			p.execute()

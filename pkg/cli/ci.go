@@ -153,18 +153,21 @@ const deployKey = "RESEARCH_LOOP_DEPLOY_KEY"
 
 // holder is this attempt of this run of the workflow.
 func (j *job) holder() ledger.Holder {
-	return ledger.Holder{Host: "github/" + j.client.Place.String(), PID: int(j.runner.RunID), Start: "attempt " + strconv.Itoa(j.runner.Attempt)}
+	return ledger.Holder{Host: hostOn(j.client), PID: int(j.runner.RunID), Start: "attempt " + strconv.Itoa(j.runner.Attempt)}
 }
 
-// alive asks the forge whether an attempt of a run is still at work. Where it
+// hostOn is the host that every job of a repository's workflows claims on.
+func hostOn(client *forge.Client) string { return "github/" + client.Place.String() }
+
+// aliveOn asks the forge whether an attempt of a run is still at work. Where it
 // does not say so, it is taken to be.
-func (j *job) alive(ctx context.Context) func(ledger.Holder) bool {
+func aliveOn(ctx context.Context, client *forge.Client) func(ledger.Holder) bool {
 	return func(h ledger.Holder) bool {
 		attempt, err := strconv.Atoi(strings.TrimPrefix(h.Start, "attempt "))
 		if err != nil {
 			return true
 		}
-		ended, err := j.client.AttemptEnded(ctx, int64(h.PID), attempt)
+		ended, err := client.AttemptEnded(ctx, int64(h.PID), attempt)
 		return err != nil || !ended
 	}
 }
@@ -172,7 +175,7 @@ func (j *job) alive(ctx context.Context) func(ledger.Holder) bool {
 // supervise builds the supervisor of a run in this job.
 func (j *job) supervise(ctx context.Context, tag contract.Tag, level string) (*supervisor.Supervisor, error) {
 	sup := &supervisor.Supervisor{
-		Clone: j.clone, Tag: tag, Folder: j.folder(tag), Holder: j.holder(), Alive: j.alive(ctx), Now: j.env.Now,
+		Clone: j.clone, Tag: tag, Folder: j.folder(tag), Holder: j.holder(), Alive: aliveOn(ctx, j.client), Now: j.env.Now,
 		Level: level, Signer: j.keys.signer, Judge: j.keys.judge, Secrets: j.keys.secrets,
 		Board: &board{client: j.client, now: j.env.Now, say: j.env.say}, Say: j.env.talker(),
 	}

@@ -195,7 +195,9 @@ func (j *job) rehearsed(cmd *cobra.Command, b *supervisor.Bundle) error {
 	if len(out.Missing) > 0 {
 		return &evaluate.MissingTool{Names: out.Missing}
 	}
-	return j.env.rehearsed(cmd, out.Evaluation)
+	shown := *j.env
+	shown.Stdout = j.env.Stderr // quoted: the runner takes commands from both
+	return shown.rehearsed(cmd, out.Evaluation)
 }
 
 // closeRun records that the run shall close, and goes on.
@@ -295,7 +297,7 @@ func (j *job) sweepRuns(ctx context.Context) error {
 			continue
 		}
 		tag := contract.Tag(name)
-		sup := &supervisor.Supervisor{Clone: j.clone, Tag: tag, Folder: j.folder(tag), Holder: j.holder(), Alive: j.alive(ctx), Now: j.env.Now}
+		sup := &supervisor.Supervisor{Clone: j.clone, Tag: tag, Folder: j.folder(tag), Holder: j.holder(), Alive: aliveOn(ctx, j.client), Now: j.env.Now}
 		step, err := sup.Peek(ctx)
 		switch resting := []journal.Do{journal.Idle, journal.Done, journal.Wait, journal.Stopped}; {
 		case err != nil:

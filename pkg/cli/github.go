@@ -122,9 +122,9 @@ func (e *Env) follow(ctx context.Context, s *session, client *forge.Client, tag 
 			return nil, step, err
 		case done(sup.Run, step):
 			return sup, step, nil
-		case e.Now().Sub(nudged) > overdue && due(step):
+		case e.Now().Sub(nudged) > overdue:
 			nudged = e.Now()
-			e.nudge(ctx, client, tag)
+			e.wakeOverdue(ctx, client, sup, step)
 		}
 		if err := sleep(ctx, between); err != nil {
 			return nil, step, err
@@ -144,10 +144,21 @@ func due(step journal.Step) bool {
 	return true
 }
 
-// nudge wakes the workflow: an event may have been lost. Whoever may only read
-// cannot, which is no error.
-func (e *Env) nudge(ctx context.Context, client *forge.Client, tag contract.Tag) {
-	err := client.Dispatch(ctx, workflows.Event, map[string]string{"tag": string(tag), "operation": "reconcile"})
+// wakeOverdue wakes the workflow where it has something to do: an event may have
+// been lost, or the run that holds a claim. Whoever may only read cannot, which is
+// no error.
+func (e *Env) wakeOverdue(ctx context.Context, client *forge.Client, sup *supervisor.Supervisor, step journal.Step) {
+	if step.Do == journal.Wait { // for a job, as far as the records tell
+		sup.Holder.Host, sup.Alive = hostOn(client), aliveOn(ctx, client)
+		var err error
+		if step, err = sup.Peek(ctx); err != nil {
+			return
+		}
+	}
+	if !due(step) {
+		return
+	}
+	err := client.Dispatch(ctx, workflows.Event, map[string]string{"tag": string(sup.Tag), "operation": "reconcile"})
 	if err == nil {
 		e.say("something is overdue: the workflow was woken")
 	}
@@ -155,12 +166,12 @@ func (e *Env) nudge(ctx context.Context, client *forge.Client, tag contract.Tag)
 
 // nudgeOverdue wakes the workflow of a run on GitHub in which something has
 // been due for a while, as the records tell.
-func (e *Env) nudgeOverdue(cmd *cobra.Command, tag contract.Tag, run *journal.Run, step journal.Step) {
-	if !due(step) || e.Now().Sub(run.LastEvent) < overdue || run.Contract.Facts.Level == level {
+func (e *Env) nudgeOverdue(cmd *cobra.Command, sup *supervisor.Supervisor, step journal.Step) {
+	if !due(step) && step.Do != journal.Wait || e.Now().Sub(sup.Run.LastEvent) < overdue || sup.Run.Contract.Facts.Level == level {
 		return
 	}
 	if client, err := e.forge(cmd); err == nil {
-		e.nudge(cmd.Context(), client, tag)
+		e.wakeOverdue(cmd.Context(), client, sup, step)
 	}
 }
 

@@ -53,7 +53,7 @@ func statusCommand(env *Env) *cobra.Command {
 			if err := s.mirror(tag); err != nil {
 				return err
 			}
-			env.nudgeOverdue(cmd, tag, sup.Run, step)
+			env.nudgeOverdue(cmd, sup, step)
 			return env.showStatus(cmd, sup, step, s.unread...)
 		})
 	checksFlag(cmd)
@@ -191,7 +191,7 @@ func (e *Env) wait(cmd *cobra.Command, args []string) error {
 			looked = e.Now()
 			sup := s.supervisor(tag, nil)
 			if step, err := sup.Peek(cmd.Context()); err == nil {
-				e.nudgeOverdue(cmd, tag, sup.Run, step)
+				e.nudgeOverdue(cmd, sup, step)
 			}
 		}
 	}
