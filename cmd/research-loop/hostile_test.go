@@ -372,6 +372,9 @@ func (h *hostile) readers(judged string) {
 			h.t.Errorf("%v: exit %d\n%s%s", args, got.code, got.stdout, got.stderr)
 		}
 		h.unread(args, "", "no token for ")
+		if got := h.stranger("").try("research-loop", append(args, "--json")...); !strings.Contains(got.stdout, `"checks on `+h.base) {
+			h.t.Errorf("%v: the JSON does not name what was not read: %s", args, got.stdout)
+		}
 		h.unread(args, "ghp_wrong", "GitHub answered 401")
 		h.unread(append(args, "--no-checks"), h.token, "--no-checks")
 		for _, status := range []int{403, 404} {

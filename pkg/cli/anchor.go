@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -145,20 +147,34 @@ func (s *session) readChecks(cmd *cobra.Command, run *journal.Run, asked string)
 	for err == nil && len(commits) > 0 {
 		var found []verify.Anchor
 		if found, err = notesOn(ctx, client, commits[0]); err == nil {
-			s.anchors, commits = append(s.anchors, found...), commits[1:]
+			s.keep(found)
+			commits = commits[1:]
 		}
 	}
 	if cmd.Context().Err() != nil {
 		return cmd.Context().Err()
 	}
+	said := len(s.unread) > 0
 	s.unread = nil
-	if err != nil {
-		for _, c := range commits {
-			s.unread = append(s.unread, "checks on "+c)
-		}
+	if err == nil {
+		return nil
+	}
+	for _, c := range commits {
+		s.unread = append(s.unread, "checks on "+c)
+	}
+	if !said { // once is enough
 		s.env.say("note: the verdict notes in the checks on %.12s%s were not read, so an older state of the records put back may go unnoticed: %v", commits[0], others(len(commits)-1), err)
 	}
 	return nil
+}
+
+// keep adds notes that are not among the anchors yet.
+func (s *session) keep(found []verify.Anchor) {
+	for _, a := range found {
+		if !slices.ContainsFunc(s.anchors, func(b verify.Anchor) bool { return bytes.Equal(a.Note, b.Note) }) {
+			s.anchors = append(s.anchors, a)
+		}
+	}
 }
 
 func others(n int) string {
