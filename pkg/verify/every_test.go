@@ -25,7 +25,8 @@ func everything(t testing.TB, sink io.Writer) *clerk {
 		all.Judge.Recipient(), all.Execute.Recipient(), all.Final.Recipient(), all.Maintainer.Recipient()) +
 		strings.NewReplacer("{development: evaluation/development}",
 			"{development: evaluation/development, validation: evaluation/validation, final: evaluation/final}",
-			"limits:", "gate: {queries: 6, rule: non_inferior, margin: 3, seconds: 20, cases: user}\nlimits:").Replace(draft)
+			"limits:", "gate: {queries: 6, rule: non_inferior, margin: 3, seconds: 20, cases: user}\nlimits:",
+			"exceptions: [no-gate]\n", "").Replace(draft)
 	files := map[string][]byte{}
 	var splits []contract.SplitFact
 	for name, cases := range map[string]int{"validation": 50, "final": 20} {

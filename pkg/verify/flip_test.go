@@ -141,7 +141,7 @@ func TestEveryFlip(t *testing.T) {
 	r, err := verify.Read(src)
 	must(t, err)
 	// Coprime to 8: every position of a byte has its turn.
-	step, before, share := 997, 8*1999+1, 16
+	step, before, share := 1997, 8*3999+1, 8
 	if os.Getenv("CI") == "true" {
 		step, before, share = 8*61+1, 8*127+1, 64
 	}
