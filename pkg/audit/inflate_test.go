@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestNumberTexts(t *testing.T) {
 
 // TestInflateIsBounded unpacks a bomb to the bound and no further.
 func TestInflateIsBounded(t *testing.T) {
-	bomb := packed(strings.Repeat("a", 64<<20), func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
+	bomb := packed(strings.Repeat("a", 4*maxInflated), func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) })
 	room := maxInflated
 	if text, ok := textOf(bomb, &room); !ok || len(text) != maxInflated || room != 0 {
 		t.Errorf("%d bytes, %v, %d left", len(text), ok, room)
@@ -59,8 +60,11 @@ func TestInflateIsBounded(t *testing.T) {
 	if text, ok := textOf(bomb, &room); ok {
 		t.Errorf("%d bytes without room", len(text))
 	}
+	if os.Getenv("CI") != "true" {
+		return // what follows works through a whole budget
+	}
 	b := newBudget()
-	for i := range 64 {
+	for i := 0; i < 64 && b.over == ""; i++ {
 		b.peel(fmt.Sprintf("%x", bomb))
 		if b.over != "" && i < 2 {
 			t.Fatalf("over after %d", i)
