@@ -45,7 +45,7 @@ func (e *Env) workflowFiles(cmd *cobra.Command) error {
 		commit = builtFrom()
 	}
 	if commit == "" {
-		return usagef("this program does not know the commit that it was built from: name one with --pin, such as that of the release %s", Version())
+		return usagef("this program (%s) does not know the commit that it was built from: name one with --pin, such as that of a release", Version())
 	}
 	files, err := workflows.Files(commit, Version())
 	if err != nil {
