@@ -31,6 +31,18 @@ func newWard(t *testing.T, c forgetest.Config) *ward {
 	return w
 }
 
+// fixedWard is one on which doctor --fix did all that it can.
+func fixedWard(t *testing.T) *ward {
+	t.Helper()
+	w := newWard(t, forgetest.Config{})
+	w.Commit("main", map[string]string{loopFile: shipped})
+	w.secrets(true)
+	if _, err := setup.Fix(context.Background(), w.admin, wanted(), func(forge.Request) {}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 func (w *ward) client(token string) *forge.Client {
 	w.t.Helper()
 	c, err := forge.New(forge.Options{
@@ -198,12 +210,7 @@ func TestDoctorRows(t *testing.T) {
 		{"run branches beside", func(w *ward) { w.Commit("research-loop/speedup", map[string]string{"README": "x"}) }, "branch names", setup.Fine, "", setup.LevelProtected},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWard(t, forgetest.Config{})
-			w.Commit("main", map[string]string{loopFile: shipped})
-			w.secrets(true)
-			if _, err := setup.Fix(context.Background(), w.admin, wanted(), func(forge.Request) {}); err != nil {
-				t.Fatal(err)
-			}
+			w := fixedWard(t)
 			test.spoil(w)
 			d := w.diagnose(wanted())
 			r := rowOf(t, d, test.row)
@@ -256,12 +263,7 @@ func TestDoctorInJob(t *testing.T) {
 		{"no review", true, true, "default branch", setup.LevelOpen, "without a reviewed pull request"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWard(t, forgetest.Config{})
-			w.Commit("main", map[string]string{loopFile: shipped})
-			w.secrets(true)
-			if _, err := setup.Fix(context.Background(), w.admin, wanted(), func(forge.Request) {}); err != nil {
-				t.Fatal(err)
-			}
+			w := fixedWard(t)
 			all, err := w.admin.Rulesets(context.Background())
 			if err != nil {
 				t.Fatal(err)
@@ -286,12 +288,7 @@ func TestDoctorInJob(t *testing.T) {
 // TestDoctorSeesLittle: what a token may not see is unknown, never fine, and the
 // level is none that nobody has seen.
 func TestDoctorSeesLittle(t *testing.T) {
-	w := newWard(t, forgetest.Config{})
-	w.Commit("main", map[string]string{loopFile: shipped})
-	w.secrets(true)
-	if _, err := setup.Fix(context.Background(), w.admin, wanted(), func(forge.Request) {}); err != nil {
-		t.Fatal(err)
-	}
+	w := fixedWard(t)
 	d, err := setup.Diagnose(context.Background(), w.client(w.JobToken("contents:read", "actions:read")), wanted())
 	if err != nil {
 		t.Fatal(err)
