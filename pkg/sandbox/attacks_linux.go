@@ -423,10 +423,27 @@ func flood() int {
 	}
 }
 
+// spawn forks without another program: the child shares nothing that counts
+// with this process, leads its own session, keeps the streams open and waits to
+// be killed. It may make raw calls only, for it has none of the runtime's other
+// threads.
+func spawn() error {
+	pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	if pid == 0 {
+		unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0)
+		for {
+			unix.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
+		}
+	}
+	return nil
+}
+
 // daemon leaves a process that has its own session and parent behind.
 func daemon() int {
-	_, err := syscall.ForkExec("/proc/self/exe", []string{probeName, "linger"}, &syscall.ProcAttr{Env: os.Environ(), Sys: &syscall.SysProcAttr{Setsid: true}})
-	if err != nil {
+	if err := spawn(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
@@ -437,7 +454,7 @@ func daemon() int {
 func forkMuch() int {
 	n := 0
 	for ; n < 64; n++ {
-		if _, err := syscall.ForkExec("/proc/self/exe", []string{probeName, "linger"}, &syscall.ProcAttr{Env: os.Environ()}); err != nil {
+		if err := spawn(); err != nil {
 			break
 		}
 	}
@@ -446,26 +463,32 @@ func forkMuch() int {
 }
 
 // holdMuch divides the memory between processes, so that no limit of a single
-// one helps: this one takes 12 MiB and starts the next, eight in all.
+// one helps: this one fills the first of eight blocks and forks the next, which
+// fills the second. As in spawn, a child makes raw calls only.
 func holdMuch() int {
-	generation := len(os.Getenv("GENERATION"))
-	block, err := unix.Mmap(-1, 0, 12<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		return 3
+	var blocks [8][]byte
+	for i := range blocks {
+		var err error
+		if blocks[i], err = unix.Mmap(-1, 0, probeMemory/6, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON); err != nil {
+			return 3
+		}
 	}
-	for i := 0; i < len(block); i += 4096 {
-		block[i] = 1
+	held := []byte("held\n")
+	for _, block := range blocks {
+		for i := 0; i < len(block); i += 4096 {
+			block[i] = 1
+		}
+		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+		if errno != 0 {
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 3, 0, 0)
+		}
+		if pid != 0 {
+			unix.RawSyscall6(unix.SYS_WAIT4, pid, 0, 0, 0, 0, 0)
+			unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
+		}
 	}
-	if generation == 7 {
-		fmt.Println("held")
-		return 0
-	}
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{probeName, "memory"}, &syscall.ProcAttr{Env: []string{"GENERATION=" + strings.Repeat("x", generation+1)}, Files: []uintptr{0, 1, 2}})
-	if err != nil {
-		return 3
-	}
-	syscall.Wait4(pid, nil, 0, nil)
-	runtime.KeepAlive(block)
+	unix.RawSyscall(unix.SYS_WRITE, 1, uintptr(unsafe.Pointer(&held[0])), uintptr(len(held)))
+	unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	return 0
 }
 

@@ -24,7 +24,7 @@ const (
 	parentName = "research-loop" // holds our groups
 	leafName   = "supervisor"    // where we move, if our own group is to hold groups
 	groupName  = "rl-"           // rl-<pid>-<start of that process>-<random>
-	settleTime = 5 * time.Second // for a killed group to empty
+	settleTime = 5 * time.Second // for a killed group to empty; a test has less
 )
 
 // cgroups is the part of the cgroup tree that is ours. In version 2 one folder
@@ -34,6 +34,7 @@ type cgroups struct {
 	version int
 	parents map[string]string // by controller: the folder that holds our groups
 	owner   string            // rl-<pid>-<start>-
+	settle  time.Duration     // how long a killed group may take to empty
 }
 
 // group is the cgroup of one launch: a folder of that name in each parent.
@@ -63,7 +64,7 @@ func findCgroups() (*cgroups, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cgroups{parents: map[string]string{}, owner: fmt.Sprintf("%s%d-%s-", groupName, os.Getpid(), start)}
+	c := &cgroups{settle: settleTime, parents: map[string]string{}, owner: fmt.Sprintf("%s%d-%s-", groupName, os.Getpid(), start)}
 	one, two, err := hierarchies()
 	if err != nil {
 		return nil, err
@@ -315,15 +316,15 @@ func (g *group) remove() error {
 		g.dir.Close()
 	}
 	for _, d := range g.folders() {
-		if err := removeGroup(filepath.Join(d, g.name)); err != nil {
+		if err := g.removeGroup(filepath.Join(d, g.name)); err != nil {
 			return &IntegrityError{What: "cgroup " + g.name, Why: err.Error()}
 		}
 	}
 	return nil
 }
 
-func removeGroup(dir string) error {
-	for end := time.Now().Add(settleTime); ; time.Sleep(time.Millisecond) {
+func (c *cgroups) removeGroup(dir string) error {
+	for end := time.Now().Add(c.settle); ; time.Sleep(time.Millisecond) {
 		err := unix.Rmdir(dir)
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -346,7 +347,7 @@ func (c *cgroups) sweep() error {
 			if !e.IsDir() || !strings.HasPrefix(e.Name(), groupName) || ownerLives(e.Name()) {
 				continue
 			}
-			if err := clearGroup(filepath.Join(parent, e.Name())); err != nil {
+			if err := c.clearGroup(filepath.Join(parent, e.Name())); err != nil {
 				return &IntegrityError{What: "cgroup " + e.Name() + " of a supervisor that is gone", Why: err.Error()}
 			}
 		}
@@ -369,8 +370,8 @@ func ownerLives(name string) bool {
 	return err == nil && start == parts[1]
 }
 
-func clearGroup(dir string) error {
-	for end := time.Now().Add(settleTime); ; time.Sleep(time.Millisecond) {
+func (c *cgroups) clearGroup(dir string) error {
+	for end := time.Now().Add(c.settle); ; time.Sleep(time.Millisecond) {
 		data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
 			return nil // another supervisor was faster
@@ -380,7 +381,7 @@ func clearGroup(dir string) error {
 		}
 		pids := strings.Fields(string(data))
 		if len(pids) == 0 {
-			return removeGroup(dir)
+			return c.removeGroup(dir)
 		}
 		for _, p := range pids {
 			if pid, err := strconv.Atoi(p); err == nil && pid > 1 {

@@ -46,7 +46,7 @@ type probe struct {
 
 const (
 	probeCap    = 1 << 20
-	probeMemory = 64 << 20
+	probeMemory = 12 << 20
 	probePids   = 24
 )
 
