@@ -32,7 +32,8 @@ type Env struct {
 	// Dir is the working directory, "" for the process's own.
 	Dir string
 
-	printed bool // the one object of --json was printed
+	printed bool     // the one object of --json was printed
+	found   *session // what forge resolved for this command and open has not taken yet
 }
 
 // System is the environment of the running process.

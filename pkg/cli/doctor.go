@@ -136,11 +136,12 @@ func (e *Env) doctor(cmd *cobra.Command) error {
 // forge gives the client for the remote of a command, forge.ErrElsewhere where
 // that is not on GitHub.
 func (e *Env) forge(cmd *cobra.Command) (*forge.Client, error) {
-	s := &session{env: e}
 	name, _ := cmd.Flags().GetString("remote")
+	s := &session{env: e, asked: name}
 	if err := s.resolve(cmd.Context(), name); err != nil {
 		return nil, err
 	}
+	e.found = s // an open that follows need not ask git again
 	place, err := forge.Locate(s.remote, e.Getenv)
 	if err != nil {
 		return nil, err

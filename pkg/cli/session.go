@@ -24,6 +24,7 @@ import (
 // if there is one, and the supervisor's own clone of its remote.
 type session struct {
 	env    *Env
+	asked  string     // the remote as it was named
 	work   *repo.Work // nil where the remote was named outside a repository
 	remote string     // URL or path
 	name   string     // the remote's name in work, "" for a URL
@@ -49,9 +50,12 @@ func (e *Env) open(cmd *cobra.Command) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{env: e}
-	if err := s.resolve(cmd.Context(), name); err != nil {
-		return nil, err
+	s := e.found
+	if e.found = nil; s == nil || s.asked != name {
+		s = &session{env: e, asked: name}
+		if err := s.resolve(cmd.Context(), name); err != nil {
+			return nil, err
+		}
 	}
 	if s.home, err = e.home(s.remote); err != nil {
 		return nil, err
