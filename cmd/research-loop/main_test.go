@@ -51,7 +51,8 @@ func environment(dir string) ([]string, error) {
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		return nil, err
 	}
-	const config = "[init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n[push]\n\tdefault = nothing\n[protocol \"file\"]\n\tallow = always\n"
+	const config = "[init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n[push]\n\tdefault = nothing\n[protocol \"file\"]\n\tallow = always\n" +
+		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[receive]\n\tautogc = false\n" // no upkeep after every command
 	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte(config), 0o644); err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ mkfifo /tmp/up; $RESEARCH_LOOP_CANDIDATE -- sh -c 'echo up; sleep 60' </dev/null
 
 // TestDriverForks has a driver ask for far more launches than may run at once.
 func TestDriverForks(t *testing.T) {
-	asked := callsAtOnce + 4
+	asked := callsAtOnce + 2
 	if os.Getenv("CI") == "true" {
 		asked = 24
 	}

@@ -338,22 +338,22 @@ grep -l case-000 /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null && exit 1
 func TestModeCase(t *testing.T) {
 	b := newBench(t, `read word; echo "$word" | tr a-z A-Z`+"\n")
 	b.contract.Candidate.Mode = contract.ModeCase
-	b.job.Split = split("development", 30)
+	b.job.Split = split("development", 12)
 	b.job.Split.Cases[7].ID = "a case: ünlike others"
 	o := b.accuracy(1)
-	if n := len(o.Evaluation.Launches); n != 31 {
+	if n := len(o.Evaluation.Launches); n != 13 {
 		t.Fatalf("%d launches", n)
 	}
 	var order []string
 	logNames := map[string]bool{}
-	for _, l := range o.Evaluation.Launches[:30] {
+	for _, l := range o.Evaluation.Launches[:12] {
 		order = append(order, l.Case)
 		logNames[l.Log] = true
 		if l.StdoutBytes == 0 {
 			t.Errorf("%+v", l)
 		}
 	}
-	if slices.IsSorted(order) || len(logNames) != 30 {
+	if slices.IsSorted(order) || len(logNames) != 12 {
 		t.Errorf("order %v, logs %v", order, logNames)
 	}
 	if !logNames["000/7/candidate-0-case-003.txt.log"] {

@@ -60,9 +60,10 @@ func TestDiff(t *testing.T) {
 // holds itself under many names.
 func TestDiffOfHostileTrees(t *testing.T) {
 	remote, person := newRemote(t)
-	x, y := feed(t, person, "x", "hash-object", "-w", "--stdin"), feed(t, person, "y", "hash-object", "-w", "--stdin")
+	x, y := keepRaw(t, person, "blob", "x"), keepRaw(t, person, "blob", "y")
 	inner := rawTree(t, person, treeEntry{ModeFile, "f", x})
 	var ids []string
+	push := []string{"push", "--quiet", "origin"}
 	for i, tree := range []string{
 		rawTree(t, person, treeEntry{ModeFile, "a", x}, treeEntry{ModeFile, "a", y}),
 		rawTree(t, person, treeEntry{ModeFile, "a", x}, treeEntry{modeTree, "a", inner}),
@@ -71,8 +72,9 @@ func TestDiffOfHostileTrees(t *testing.T) {
 		inner,
 	} {
 		ids = append(ids, feed(t, person, "", "commit-tree", tree, "-m", "m"))
-		sh(t, person, "push", "--quiet", "origin", ids[i]+":refs/heads/h"+fmt.Sprint(i))
+		push = append(push, ids[i]+":refs/heads/h"+fmt.Sprint(i))
 	}
+	sh(t, person, push...)
 	c := openClone(t, remote)
 	if err := c.Fetch(context.Background()); err != nil {
 		t.Fatal(err)

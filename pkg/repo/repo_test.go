@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -20,7 +21,8 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	const config = "[user]\n\tname = Someone\n\temail = someone@example.com\n" +
-		"[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[advice]\n\tdetachedHead = false\n"
+		"[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[advice]\n\tdetachedHead = false\n" +
+		"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[receive]\n\tautogc = false\n"
 	global := filepath.Join(home, ".gitconfig")
 	if err := os.WriteFile(global, []byte(config), 0o644); err != nil {
 		panic(err)
@@ -87,13 +89,22 @@ func commit(t testing.TB, dir string, files map[string]string) string {
 	return sh(t, dir, "rev-parse", "HEAD")
 }
 
-// person makes a repository with one commit and returns its folder.
+// newPerson makes a repository with one commit and returns its folder.
 func newPerson(t testing.TB, initArgs ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	sh(t, dir, append([]string{"init", "--quiet"}, initArgs...)...)
-	commit(t, dir, map[string]string{"README": "one\n", "src/a.go": "package a\n"})
+	if len(initArgs) == 0 {
+		copyTo(t, dir, filepath.Join(fixture(t), "person"))
+		return dir
+	}
+	initialise(t, dir, initArgs...)
 	return dir
+}
+
+func initialise(t testing.TB, dir string, args ...string) {
+	t.Helper()
+	sh(t, dir, append([]string{"init", "--quiet", "--template="}, args...)...)
+	commit(t, dir, map[string]string{"README": "one\n", "src/a.go": "package a\n"})
 }
 
 // newRemote makes a bare repository with the one commit of newPerson.
@@ -101,9 +112,34 @@ func newRemote(t testing.TB) (remote, person string) {
 	t.Helper()
 	person = newPerson(t)
 	remote = filepath.Join(t.TempDir(), "origin.git")
-	sh(t, person, "clone", "--quiet", "--bare", ".", remote)
+	copyTo(t, remote, filepath.Join(fixture(t), "origin.git"))
 	sh(t, person, "remote", "add", "origin", remote)
 	return remote, person
+}
+
+var made sync.Once
+
+// fixture is a folder in the tests' home with a person and their remote, made
+// once and copied for each test.
+func fixture(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(os.Getenv("HOME"), "fixture")
+	made.Do(func() {
+		person := filepath.Join(dir, "person")
+		if err := os.MkdirAll(person, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		initialise(t, person)
+		sh(t, person, "clone", "--quiet", "--bare", "--template=", ".", filepath.Join(dir, "origin.git"))
+	})
+	return dir
+}
+
+func copyTo(t testing.TB, to, from string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func openClone(t testing.TB, remote string) *Clone {

@@ -77,15 +77,7 @@ func newWorld(t *testing.T) *world {
 
 func worldAt(t *testing.T, dir string) *world {
 	t.Helper()
-	w := &world{t: t, dir: dir}
-	w.author = filepath.Join(w.dir, "author")
-	w.git(w.dir, "init", "--quiet", "--bare", "--initial-branch=main", "origin.git")
-	// A process a push that these few objects do not need.
-	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[receive]\n\tautogc = false\n"
-	if err := os.WriteFile(filepath.Join(w.origin(), "config"), []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	w.git(w.dir, "clone", "--quiet", "origin.git", "author")
+	w := emptyWorld(t, dir)
 	w.commit("baseline", map[string]string{
 		contract.DraftPath:                 draft,
 		"solver/run.sh":                    "read w\necho \"$w\"\n",
@@ -97,6 +89,22 @@ func worldAt(t *testing.T, dir string) *world {
 		"unrelated/notes.md":               "notes\n",
 	})
 	w.git(w.author, "push", "--quiet", "origin", "HEAD:main")
+	return w
+}
+
+// emptyWorld makes the remote and the author's clone.
+func emptyWorld(t *testing.T, dir string) *world {
+	t.Helper()
+	w := &world{t: t, dir: dir, author: filepath.Join(dir, "author")}
+	w.git(w.dir, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", "origin.git")
+	// A process a push that these few objects do not need.
+	config := "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[receive]\n\tautogc = false\n"
+	if err := os.WriteFile(filepath.Join(w.origin(), "config"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.git(w.dir, "clone", "--quiet", "--template=", "origin.git", "author")
+	// Relative, so that a copy of both has its own remote.
+	w.git(w.author, "remote", "set-url", "origin", "../origin.git")
 	return w
 }
 
@@ -138,10 +146,11 @@ func (w *world) copy(t *testing.T) *world {
 	t.Helper()
 	out := &world{t: t, dir: t.TempDir(), holder: w.holder, keys: w.keys}
 	out.author = filepath.Join(out.dir, "author")
-	if err := os.CopyFS(filepath.Join(out.dir, "origin.git"), os.DirFS(w.origin())); err != nil {
-		t.Fatal(err)
+	for to, from := range map[string]string{out.origin(): w.origin(), out.author: w.author} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	out.git(out.dir, "clone", "--quiet", "--branch", "main", "origin.git", "author")
 	return out
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -105,10 +104,7 @@ func secret(seed uint64, doubled, same int) (inputs, answers []vault.File) {
 // each of their two steps.
 func newGatedWorld(t *testing.T, seconds int) *world {
 	t.Helper()
-	w := &world{t: t, dir: t.TempDir()}
-	w.author = filepath.Join(w.dir, "author")
-	w.git(w.dir, "init", "--quiet", "--bare", "--initial-branch=main", "origin.git")
-	w.git(w.dir, "clone", "--quiet", "origin.git", "author")
+	w := emptyWorld(t, t.TempDir())
 	keys, err := vault.Generate()
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +178,7 @@ func (w *world) close() *journal.Run {
 // TestGate takes a run with a gate from its start to its final test.
 func TestGate(t *testing.T) {
 	t.Parallel()
-	w := newGatedWorld(t, 3)
+	w := newGatedWorld(t, 2)
 	w.open()
 	for _, c := range []struct {
 		name, status, validation string

@@ -21,7 +21,11 @@ func TestTwoSupervisors(t *testing.T) {
 	w := openWorld(t)
 	id := w.candidate("discard", candidates["discard"])
 	var all []*supervisor.Supervisor
-	for range 3 {
+	many := 2
+	if !short() {
+		many = 5
+	}
+	for range many {
 		s := w.supervisor(nil)
 		s.Alive = func(ledger.Holder) bool { return true }
 		all = append(all, s)

@@ -1,6 +1,7 @@
 package supervisor_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -36,8 +37,12 @@ done
 // protect puts a scanner for a shape before the remote.
 func (w *world) protect(shape string) {
 	w.t.Helper()
+	hooks := filepath.Join(w.origin(), "hooks")
+	if err := os.Mkdir(hooks, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
 	hook := strings.ReplaceAll(scanner, "$SHAPE", shape)
-	if err := os.WriteFile(filepath.Join(w.origin(), "hooks", "pre-receive"), []byte(hook), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(hooks, "pre-receive"), []byte(hook), 0o755); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -84,21 +89,31 @@ func (w *world) verified() {
 // records gives every version of every record, logs unpacked.
 func (w *world) records() string {
 	w.t.Helper()
+	work, err := repo.OpenWork(context.Background(), w.origin())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer work.Close()
 	var all strings.Builder
-	seen := map[string]bool{}
+	seen := map[repo.Entry]bool{}
 	for line := range strings.Lines(w.git(w.origin(), "rev-list", "--first-parent", "refs/heads/"+journal.StateBranch(tag))) {
-		commit := strings.TrimSpace(line)
-		for line := range strings.Lines(w.git(w.origin(), "ls-tree", "-r", commit)) {
-			if seen[line] {
+		entries, err := work.Tree(strings.TrimSpace(line))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, e := range entries {
+			if seen[e] {
 				continue
 			}
-			seen[line] = true
-			entry, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
-			text := w.git(w.origin(), "cat-file", "blob", strings.Fields(entry)[2])
-			if strings.HasSuffix(name, ".gz") {
-				text = unpacked(w.t, text)
+			seen[e] = true
+			data, err := work.Blob(e.ID)
+			if err != nil {
+				w.t.Fatal(err)
 			}
-			all.WriteString(text)
+			if strings.HasSuffix(e.Path, ".gz") {
+				data = unpacked(w.t, data)
+			}
+			all.Write(data)
 		}
 	}
 	return all.String()
@@ -201,15 +216,15 @@ func TestKnownSecretsAreNotRecorded(t *testing.T) {
 	w.verified()
 }
 
-func unpacked(t *testing.T, text string) string {
+func unpacked(t *testing.T, packed []byte) []byte {
 	t.Helper()
-	r, err := gzip.NewReader(strings.NewReader(text))
+	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		t.Fatal(err)
 	}
 	data, err := io.ReadAll(r)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) { // git's last newline was cut off
+	if err != nil {
 		t.Fatal(err)
 	}
-	return string(data)
+	return data
 }

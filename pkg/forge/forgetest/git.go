@@ -58,7 +58,7 @@ const zeros = "0000000000000000000000000000000000000000"
 
 func (s *Server) initGit() {
 	s.t.Helper()
-	const config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[uploadpack]\n\tallowTipSHA1InWant = true\n\tallowReachableSHA1InWant = true\n[http]\n\treceivepack = true\n"
+	const config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[uploadpack]\n\tallowTipSHA1InWant = true\n\tallowReachableSHA1InWant = true\n[http]\n\treceivepack = true\n[receive]\n\tautogc = false\n"
 	for _, dir := range []string{"objects", "refs/heads", "hooks"} {
 		if err := os.MkdirAll(filepath.Join(s.dir, dir), 0o755); err != nil {
 			s.t.Fatal(err)

@@ -136,11 +136,19 @@ func (s *spec) find(method, path string) (*operation, map[string]string) {
 func (s *spec) input(op *operation, parts map[string]string, r *http.Request) *openapi3filter.RequestValidationInput {
 	return &openapi3filter.RequestValidationInput{
 		Request: r, PathParams: parts,
-		Route: &routers.Route{Spec: s.doc, Path: op.path, PathItem: op.item, Method: op.method, Operation: op.op},
-		Options: &openapi3filter.Options{
-			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, MultiError: true, IncludeResponseStatus: true,
-		},
+		Route:   &routers.Route{Spec: s.doc, Path: op.path, PathItem: op.item, Method: op.method, Operation: op.op},
+		Options: validation(),
 	}
+}
+
+// validation names every place and fault, but not the whole schema each time:
+// the alternatives of a schema that do not fit are told too, and thrown away.
+func validation() *openapi3filter.Options {
+	o := &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, MultiError: true, IncludeResponseStatus: true}
+	o.WithCustomSchemaErrorFunc(func(e *openapi3.SchemaError) string {
+		return "/" + strings.Join(e.JSONPointer(), "/") + ": " + e.Reason
+	})
+	return o
 }
 
 // request validates what came in.
@@ -162,7 +170,7 @@ func (s *spec) response(op *operation, parts map[string]string, r *http.Request,
 		RequestValidationInput: s.input(op, parts, r.Clone(context.Background())), Status: status,
 		Header:  http.Header{"Content-Type": {"application/json"}},
 		Body:    io.NopCloser(bytes.NewReader(body)),
-		Options: &openapi3filter.Options{MultiError: true, IncludeResponseStatus: true},
+		Options: validation(),
 	})
 }
 
