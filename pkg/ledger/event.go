@@ -79,7 +79,8 @@ const ZeroHash = "sha256:0000000000000000000000000000000000000000000000000000000
 // Hash gives the prev of the line that follows text; text includes its newline.
 func Hash(text []byte) string {
 	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	var room [len(ZeroHash)]byte
+	return string(hex.AppendEncode(append(room[:0], "sha256:"...), sum[:]))
 }
 
 // Format gives the event's line, newline included.
