@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/research-loop/research-loop/pkg/forge/forgetest"
+	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/workflows"
 )
 
@@ -304,10 +306,14 @@ func (h *hostile) operations() {
 func (h *hostile) editedState() {
 	state := h.Branch("research-loop-state/t")
 	h.forgeState(func(dir string) {
-		file := filepath.Join(dir, ".research-loop/t/results/000.jsonl")
+		file := filepath.Join(dir, ".research-loop/t", ledger.Results(1))
 		text, err := os.ReadFile(file)
 		must(h.t, err)
-		must(h.t, os.WriteFile(file, []byte(strings.Replace(string(text), `"status":"discard"`, `"status":"keep"`, 1)), 0o644))
+		better := regexp.MustCompile(`"status":"(discard|invalid|crash)"`).ReplaceAllString(string(text), `"status":"keep"`)
+		if better == string(text) {
+			h.t.Fatalf("attempt 1 was not rejected: %s", text)
+		}
+		must(h.t, os.WriteFile(file, []byte(better), 0o644))
 	}, true)
 	h.stops(3, "")
 	h.wait("t", h.base, 3)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"os/user"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -524,59 +523,4 @@ func actor() string {
 		return u.Username
 	}
 	return "unknown"
-}
-
-// mirror copies the records read-only into the person's clone, where readers
-// look for them, and keeps them out of its commits.
-func (s *session) mirror(tag contract.Tag) error {
-	if s.work == nil {
-		return nil
-	}
-	head, ok := s.clone.Branch(journal.StateBranch(tag))
-	if !ok {
-		return nil
-	}
-	folder := journal.Folder(tag)
-	if err := s.work.Exclude("/" + folder); err != nil {
-		return err
-	}
-	entries, err := s.clone.Tree(head)
-	if err != nil {
-		return err
-	}
-	joined := map[string][]byte{}
-	for _, entry := range entries {
-		name := strings.TrimPrefix(entry.Path, folder)
-		data, err := s.clone.Blob(entry.ID)
-		if err != nil {
-			return err
-		}
-		switch kind, _, _ := strings.Cut(name, "/"); kind {
-		case "journal", "results":
-			name = kind + ".jsonl"
-		}
-		joined[name] = append(joined[name], data...)
-	}
-	return writeMirror(filepath.Join(s.work.Top(), filepath.FromSlash(folder)), joined)
-}
-
-// writeMirror writes files read-only, each replaced whole.
-func writeMirror(dir string, files map[string][]byte) error {
-	for name, data := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		temp := path + ".new"
-		if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if err := os.WriteFile(temp, data, 0o444); err != nil {
-			return err
-		}
-		if err := os.Rename(temp, path); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -53,9 +52,6 @@ func (e *Env) verify(cmd *cobra.Command, args []string) error {
 	if origin, _ := cmd.Flags().GetString("origin"); origin != "" {
 		src.Origin = origin
 	}
-	// Most of what is allocated is forgotten at once: collecting it early keeps a
-	// long run in half the memory, at no more time.
-	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	found, err := verify.Run(src)
 	if err != nil {
 		return err

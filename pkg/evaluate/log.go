@@ -21,8 +21,6 @@ const (
 	// logsBytes bounds the logs of one pass together: a split of many cases
 	// must not fill the state branch. Launches beyond it get no streams.
 	logsBytes = 8 << 20
-	// logFolder is how many attempts have their logs below one folder.
-	logFolder = 100
 )
 
 // A Log is what one launch printed, redacted: the head and the tail of each
@@ -57,7 +55,7 @@ func (p *pass) logged(r ledger.Launch, res sandbox.Result, notes []string) strin
 		fmt.Fprintf(&b, "note: streams left out, the logs of this pass hold %d bytes already\n", p.logBytes)
 	}
 	p.logBytes += b.Len()
-	log := Log{Name: fmt.Sprintf("%03d/%d/%s.log", p.job.Iteration/logFolder, p.job.Iteration, logName(r)), Data: b.Bytes()}
+	log := Log{Name: ledger.Folder(p.job.Iteration) + "/" + logName(r) + ".log", Data: b.Bytes()}
 	p.logs = append(p.logs, log)
 	return log.Name
 }

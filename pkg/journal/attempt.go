@@ -257,7 +257,7 @@ func (r *Run) finalize(at time.Time, d *ledger.Finalized) error {
 		return err
 	}
 	r.Entries = append(r.Entries, entry)
-	r.History = append(r.History, Judged{Time: at, Entry: &entry})
+	r.History = append(r.History, Judged{Time: at, Entry: &d.Entry})
 	if entry.Status == ledger.Keep {
 		r.keep(a)
 	} else if restore != "" {
@@ -266,7 +266,8 @@ func (r *Run) finalize(at time.Time, d *ledger.Finalized) error {
 	if a.Decided.Replay && a.Role == ledger.RoleCandidate {
 		r.rejected[a.Committed.Tree] = a.Iteration
 	}
-	r.audits[entry.Commit] = &a.Committed.Audit
+	audit := a.Committed.Audit // and not the whole attempt with it
+	r.audits[entry.Commit] = &audit
 	r.note(Verdict{
 		Status: string(entry.Status), Reason: entry.Reason, Iteration: entry.Iteration, Commit: entry.Commit, Restore: restore,
 		Overfit: overfit(entry),

@@ -76,18 +76,22 @@ func (r *Run) Checkpoint(origin string, chain ledger.Chain) ledger.Checkpoint {
 }
 
 // VerdictNote is what is signed of the verdict about a judged tip with a given
-// tree, ready for the event that publishes it. chain is that of the events of r.
-func (r *Run) VerdictNote(origin, tip, tree string, chain ledger.Chain) ledger.VerdictNote {
+// tree, ready for the event that publishes it. lines and head are the length and
+// the last hash of the journal before it.
+func (r *Run) VerdictNote(origin, tip, tree string, lines int, head string) ledger.VerdictNote {
 	v := r.verdicts[tip]
 	return ledger.VerdictNote{
 		Origin: origin, Status: v.Status, Iteration: v.Iteration, Commit: tip, Tree: tree,
-		Lines: len(chain.Events), Head: chain.Head,
+		Lines: lines, Head: head,
 	}
 }
 
 // project adds an entry to the hash of the results.
 func (r *Run) project(e ledger.Entry) error {
-	text, err := ledger.FormatEntry(e)
+	text, err := r.written, error(nil)
+	if r.written = nil; text == nil {
+		text, err = ledger.FormatEntry(e)
+	}
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,23 @@ func RunBranch(tag contract.Tag) string { return "research-loop/" + string(tag) 
 // StateBranch gives the name of the branch that holds the records.
 func StateBranch(tag contract.Tag) string { return "research-loop-state/" + string(tag) }
 
+// Message gives the message of a commit of the state branch: a title and, where
+// the run is signed, the commit's checkpoint as it stands in its tree. So whoever
+// walks the branch learns from the commits alone what each of them signs.
+func Message(title string, checkpoint []byte) string {
+	if checkpoint == nil {
+		return title + "\n"
+	}
+	return title + "\n\n" + string(checkpoint)
+}
+
+// Signed gives the checkpoint that stands in the message of a commit, "" where
+// there is none.
+func Signed(message string) (checkpoint string) {
+	_, checkpoint, _ = strings.Cut(message, "\n\n")
+	return checkpoint
+}
+
 // Read reads the records of a run from the files of its folder, keyed by their
 // names below it, and sums them up. Errors are *ledger.CorruptError and
 // *contract.SealError: damage that a person must look at.

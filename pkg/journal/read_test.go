@@ -84,7 +84,7 @@ func TestRead(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	files, _ := records(t)
 	other := contract.Tag("other")
-	const segment, results = "journal/000.jsonl", "results/000.jsonl"
+	const segment, second, results = "journal/000/0.jsonl", "journal/000/1.jsonl", "results/000/1.json"
 	tests := []struct {
 		name  string
 		tag   contract.Tag
@@ -103,18 +103,19 @@ func TestReadRefuses(t *testing.T) {
 		{"results changed", "speedup", func(f map[string][]byte) {
 			f[results] = bytes.Replace(f[results], []byte("discard"), []byte("crash"), 1)
 		}, results, "differs from the journal"},
-		{"results missing", "speedup", func(f map[string][]byte) { delete(f, results) }, results, "differs from the journal"},
+		{"results missing", "speedup", func(f map[string][]byte) { delete(f, results) }, results, "is missing"},
 		{"a first line that is not sealed", "speedup", func(f map[string][]byte) {
 			_, line, _ := ledger.Chain{}.Append(ledger.Event{Time: start, Run: "speedup", Data: &ledger.Halted{}})
 			f[segment] = line
+			delete(f, second)
 		}, segment, "must be sealed"},
 		{"an event that cannot follow", "speedup", func(f map[string][]byte) {
-			chain, err := ledger.ReadJournal(map[string][]byte{segment: f[segment]})
+			chain, err := ledger.ReadJournal(map[string][]byte{segment: f[segment], second: f[second]})
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, line, _ := chain.Append(ledger.Event{Time: start, Run: "speedup", Iteration: 1, Data: &ledger.Closed{}})
-			f[segment] = append(bytes.Clone(f[segment]), line...)
+			f[second] = append(bytes.Clone(f[second]), line...)
 		}, "journal", "the run is not closing"},
 	}
 	for _, tt := range tests {

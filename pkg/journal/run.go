@@ -155,6 +155,7 @@ type Run struct {
 	asked      gate.Use                 // of this run alone
 	paused     int                      // protected overlaps after which a person has been asked
 	results    hash.Hash                // over the lines of all entries; nil without one
+	written    []byte                   // the line of the entry that is being finalized, nil where it is not known
 }
 
 // Fold sums up a journal. An error names the event that cannot follow.
@@ -199,7 +200,12 @@ func (r *Run) Candidates() []ledger.Entry {
 }
 
 // Apply adds one event. An error says why it cannot follow; r is then unusable.
-func (r *Run) Apply(e ledger.Event) error {
+func (r *Run) Apply(e ledger.Event) error { return r.ApplyRead(e, nil) }
+
+// ApplyRead is Apply for an event that was read: entry is how the entry that it
+// may finalize is written, nil where that is not known.
+func (r *Run) ApplyRead(e ledger.Event, entry []byte) error {
+	r.written = entry
 	if err := r.apply(e); err != nil {
 		return fmt.Errorf("journal event %d (%s, iteration %d): %w", e.Seq, e.Data.Kind(), e.Iteration, err)
 	}

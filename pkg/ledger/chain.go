@@ -5,21 +5,27 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 )
 
-// SegmentSize is the number of attempts whose events stand in one segment. A
-// commit holds its segment anew, so that git stores and hashes half a segment
-// for every commit of a run: a tenth of the bytes with 10 attempts of what it is
-// with 100, and the folder, which is held anew as well, has no more than 1,000
-// names after 10,000 attempts.
-const SegmentSize = 10
+// folderSize is how many attempts share a folder. Each has files of its own, so
+// that what git stores and hashes of a commit is the open attempt and two short
+// folders above it, however long the run is.
+const folderSize = 100
+
+// Folder gives the place of an attempt's files below the folder of their kind.
+func Folder(iteration int) string {
+	shelf := strconv.Itoa(iteration / folderSize)
+	return "000"[min(len(shelf), 3):] + shelf + "/" + strconv.Itoa(iteration)
+}
 
 // Segment gives the name of the journal segment that iteration belongs to,
-// below the run's folder; Results gives that of the results segment.
-func Segment(iteration int) string { return fmt.Sprintf("journal/%03d.jsonl", iteration/SegmentSize) }
+// below the run's folder.
+func Segment(iteration int) string { return "journal/" + Folder(iteration) + ".jsonl" }
 
-// Results gives the name of the results segment that iteration belongs to.
-func Results(iteration int) string { return fmt.Sprintf("results/%03d.jsonl", iteration/SegmentSize) }
+// Results gives the name of the file with the entry of iteration, below the run's
+// folder.
+func Results(iteration int) string { return "results/" + Folder(iteration) + ".json" }
 
 // CorruptError is a record that cannot be what this program wrote. It is never
 // repaired: a person must look.
@@ -99,12 +105,11 @@ func (c Chain) Append(events ...Event) (Chain, []byte, error) {
 	return c, out.Bytes(), nil
 }
 
-// ReadResults reads the results from their segments, keyed by name, and
-// compares them with the journal that they are a projection of. An error is a
+// ReadResults reads the results from their files, keyed by name, and compares
+// them with the journal that they are a projection of. An error is a
 // *CorruptError.
-func ReadResults(segments map[string][]byte, journal []Event) ([]Entry, error) {
-	p := Projection{Segments: segments}
-	var entries []Entry
+func ReadResults(files map[string][]byte, journal []Event) ([]Entry, error) {
+	entries, made := []Entry{}, map[string]bool{}
 	for _, e := range journal {
 		f, ok := e.Data.(*Finalized)
 		if !ok {
@@ -114,73 +119,33 @@ func ReadResults(segments map[string][]byte, journal []Event) ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Add(f.Entry.Iteration, text)
-		entries = append(entries, f.Entry)
+		name := Results(f.Entry.Iteration)
+		if err := Projected(name, files[name], text); err != nil {
+			return nil, err
+		}
+		entries, made[name] = append(entries, f.Entry), true
 	}
-	if err := p.End(); err != nil {
-		return nil, err
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !made[name] {
+			return nil, Unprojected(name)
+		}
 	}
 	return entries, nil
 }
 
-// Projection compares results with the entries of a journal, one at a time.
-type Projection struct {
-	// Segments are the results, keyed by the names of their segments.
-	Segments map[string][]byte
-
-	at map[string]*position
-}
-
-// position is how far a segment agrees with the journal.
-type position struct{ lines, bytes, wrong int }
-
-// Add compares the next entry, given by its iteration and its line.
-func (p *Projection) Add(iteration int, text []byte) {
-	name := Results(iteration)
-	if p.at == nil {
-		p.at = map[string]*position{}
-	}
-	at := p.at[name]
-	if at == nil {
-		at = &position{}
-		p.at[name] = at
-	}
-	at.lines++
-	if at.wrong > 0 {
-		return
-	}
-	if !bytes.HasPrefix(p.Segments[name][at.bytes:], text) {
-		at.wrong = at.lines
-		return
-	}
-	at.bytes += len(text)
-}
-
-// End says what is wrong with the results, once every entry was added. An error
-// is a *CorruptError.
-func (p *Projection) End() error {
-	for _, name := range slices.Sorted(maps.Keys(p.Segments)) {
-		if p.at[name] == nil {
-			return &CorruptError{Segment: name, Why: "the journal knows no attempt of this segment"}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.at)) {
-		at := p.at[name]
-		if at.wrong == 0 && at.bytes < len(p.Segments[name]) {
-			at.wrong = at.lines + 1
-		}
-		if at.wrong > 0 {
-			return &CorruptError{Segment: name, Line: at.wrong, Why: "differs from the journal's finalized event"}
-		}
+// Projected compares a file of the results with the line that the journal makes
+// of it. An error is a *CorruptError.
+func Projected(name string, is, want []byte) error {
+	switch {
+	case is == nil:
+		return &CorruptError{Segment: name, Why: "is missing: the journal finalized this attempt"}
+	case !bytes.Equal(is, want):
+		return &CorruptError{Segment: name, Line: 1, Why: "differs from the journal's finalized event"}
 	}
 	return nil
 }
 
-// splitLines cuts data behind every newline; a rest without one is a line too.
-func splitLines(data []byte) [][]byte {
-	lines := bytes.SplitAfter(data, []byte("\n"))
-	if len(lines[len(lines)-1]) == 0 {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
+// Unprojected is the error of a file of the results that no finalized event makes.
+func Unprojected(name string) error {
+	return &CorruptError{Segment: name, Why: "the journal finalized no such attempt"}
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -58,13 +57,23 @@ type VerdictNote struct {
 	Head  string
 }
 
-var (
-	originShape = regexp.MustCompile(`^research-loop/[A-Za-z0-9._%-]+/[A-Za-z0-9._%-]+/[a-z0-9]+(-[a-z0-9]+)*$`)
-	statusShape = regexp.MustCompile(`^[a-z]{1,20}$`)
-)
+// isOrigin says whether s is research-loop/<owner>/<repository>/<tag>.
+func isOrigin(s string) bool {
+	const small, large = "abcdefghijklmnopqrstuvwxyz0123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ._%-"
+	rest, ok := strings.CutPrefix(s, "research-loop/")
+	owner, rest, _ := strings.Cut(rest, "/")
+	repository, tag, _ := strings.Cut(rest, "/")
+	return ok && madeOf(owner, small+large) && madeOf(repository, small+large) && madeOf(tag, small+"-") &&
+		!strings.Contains("-"+tag+"-", "--")
+}
+
+func isStatus(s string) bool { return len(s) <= 20 && madeOf(s, "abcdefghijklmnopqrstuvwxyz") }
+
+// madeOf says whether s is not empty and has no other characters, which are ASCII.
+func madeOf(s, characters string) bool { return s != "" && strings.Trim(s, characters) == "" }
 
 // isHash says whether s is "sha256:" and 64 digits, isObject whether it is a
-// whole object id. Both are asked tens of thousands of times for a long run.
+// whole object id. All of these are asked tens of thousands of times for a long run.
 func isHash(s string) bool {
 	digits, ok := strings.CutPrefix(s, "sha256:")
 	return ok && len(digits) == 64 && hexadecimal(digits)
@@ -85,7 +94,7 @@ func hexadecimal(s string) bool {
 // be written.
 func (c Checkpoint) Format() (string, error) {
 	switch {
-	case !originShape.MatchString(c.Origin):
+	case !isOrigin(c.Origin):
 		return "", fmt.Errorf("origin %.100q: want research-loop/<owner>/<repository>/<tag>", c.Origin)
 	case c.Lines < 1:
 		return "", fmt.Errorf("a journal of %d lines has no checkpoint", c.Lines)
@@ -98,8 +107,8 @@ func (c Checkpoint) Format() (string, error) {
 		}
 	}
 	head, err := hex.DecodeString(strings.TrimPrefix(c.Head, "sha256:"))
-	return fmt.Sprintf("%s\n%d\n%s\ncontract %s\nresults %s\ngate %d/%d\n",
-		c.Origin, c.Lines, encode(head), c.Contract, c.Results, c.Used, c.Budget), err
+	return c.Origin + "\n" + strconv.Itoa(c.Lines) + "\n" + encode(head) + "\ncontract " + c.Contract + "\nresults " + c.Results +
+		"\ngate " + strconv.Itoa(c.Used) + "/" + strconv.Itoa(c.Budget) + "\n", err
 }
 
 // ParseCheckpoint reads the text of a checkpoint, and no other text.
@@ -132,9 +141,9 @@ func (v VerdictNote) Format() (string, error) {
 		iteration = strconv.Itoa(v.Iteration)
 	}
 	switch {
-	case !originShape.MatchString(v.Origin):
+	case !isOrigin(v.Origin):
 		return "", fmt.Errorf("origin %.100q: want research-loop/<owner>/<repository>/<tag>", v.Origin)
-	case !statusShape.MatchString(v.Status):
+	case !isStatus(v.Status):
 		return "", fmt.Errorf("status %.100q", v.Status)
 	case v.Iteration < -1:
 		return "", fmt.Errorf("iteration %d", v.Iteration)
@@ -225,10 +234,10 @@ func (v *Verifier) Verdict(data []byte) (VerdictNote, error) {
 
 // Length gives the number of journal lines that a checkpoint says it covers,
 // whoever signed it and whatever else it says; ok is false where it says none.
-func Length(data []byte) (lines int, ok bool) {
-	_, rest, _ := bytes.Cut(data, []byte("\n"))
-	number, _, _ := bytes.Cut(rest, []byte("\n"))
-	lines, err := strconv.Atoi(string(number))
+func Length(note string) (lines int, ok bool) {
+	_, rest, _ := strings.Cut(note, "\n")
+	number, _, _ := strings.Cut(rest, "\n")
+	lines, err := strconv.Atoi(number)
 	return lines, err == nil && lines > 0
 }
 
@@ -253,7 +262,7 @@ func Origin(remote, tag string) (string, error) {
 		owner, repository = strings.ToLower(parts[0]), strings.ToLower(repository)
 	}
 	origin := "research-loop/" + escape(owner) + "/" + escape(repository) + "/" + tag
-	if !originShape.MatchString(origin) {
+	if !isOrigin(origin) {
 		return "", fmt.Errorf("remote %q and tag %q give no name for the run", remote, tag)
 	}
 	return origin, nil

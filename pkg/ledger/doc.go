@@ -3,10 +3,10 @@
 // # Journal
 //
 // The journal is the one truth of a run. It is a sequence of lines, each one
-// JSON object in UTF-8 ended by a newline, cut into segments of 10 attempts
-// (journal/000.jsonl, journal/001.jsonl, …) so that a growing run does not
-// make its repository grow with the square of its length. The keys of a line
-// stand in this order and there are no others:
+// JSON object in UTF-8 ended by a newline, cut into one segment an attempt
+// (journal/000/0.jsonl, journal/000/1.jsonl, …, a hundred to a folder) so that a
+// growing run does not make its repository grow with the square of its length.
+// The keys of a line stand in this order and there are no others:
 //
 //	v          1
 //	seq        0, 1, 2, … over all segments
@@ -19,8 +19,9 @@
 //
 // # Results
 //
-// The results are a projection of the journal: one [Entry] a line for each
-// baseline or candidate attempt, the bytes of the entry in its finalized event.
+// The results are a projection of the journal: one [Entry] in a file of its own
+// (results/000/0.json, …) for each baseline or candidate attempt, the bytes of the
+// entry in its finalized event and a newline.
 //
 // # Notes
 //

@@ -53,12 +53,12 @@ func FuzzParseEntry(f *testing.F) {
 // that is refused is refused with a place.
 func FuzzReadJournal(f *testing.F) {
 	segments, _ := threeSegments(f)
-	f.Add(segments[ledger.Segment(0)], segments[ledger.Segment(10)])
+	f.Add(segments[ledger.Segment(0)], segments[ledger.Segment(1)])
 	f.Add([]byte(sealedLine), []byte{})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		in := map[string][]byte{ledger.Segment(0): first}
 		if len(second) > 0 {
-			in[ledger.Segment(10)] = second
+			in[ledger.Segment(1)] = second
 		}
 		chain, err := ledger.ReadJournal(in)
 		var c *ledger.CorruptError

@@ -134,7 +134,7 @@ func threeSegments(t testing.TB) (map[string][]byte, ledger.Chain) {
 	data := everything()
 	iterations := make([]int, len(data))
 	for i := range iterations {
-		iterations[i] = []int{0, 10, 20}[3*i/len(data)]
+		iterations[i] = 3 * i / len(data)
 	}
 	return journal(t, data, iterations)
 }
@@ -353,11 +353,11 @@ func TestReadJournal(t *testing.T) {
 	}
 }
 
-// Beyond 1,000 segments names no longer sort like numbers.
+// Beyond ten segments names no longer sort like numbers.
 func TestReadJournalOfManySegments(t *testing.T) {
 	data := []ledger.Data{&ledger.Sealed{}}
 	iterations := []int{0}
-	for i := ledger.SegmentSize; i <= 1001*ledger.SegmentSize; i += ledger.SegmentSize {
+	for i := 1; i <= 1001; i++ {
 		data, iterations = append(data, &ledger.Prepared{}), append(iterations, i)
 	}
 	segments, _ := journal(t, data, iterations)
@@ -400,16 +400,16 @@ func TestTruncation(t *testing.T) {
 				corrupt(t, "empty segment", err, name, 0)
 			case !atEnd:
 				corrupt(t, fmt.Sprintf("%s cut at %d", name, n), err, name, lines+1)
-			case name == ledger.Segment(20):
+			case name == ledger.Segment(2):
 				// Whole lines are gone from the end: a shorter journal, which
 				// only somebody who saw the longer one can tell.
 				if err != nil || got.Head == whole.Head || len(got.Events) >= len(whole.Events) {
 					t.Errorf("%s cut at %d: %v, head %s", name, n, err, got.Head)
 				}
 			default:
-				next := ledger.Segment(10)
+				next := ledger.Segment(1)
 				if name == next {
-					next = ledger.Segment(20)
+					next = ledger.Segment(2)
 				}
 				corrupt(t, fmt.Sprintf("%s cut at line end %d", name, n), err, next, 1)
 			}
@@ -423,14 +423,14 @@ func short(t testing.TB) (map[string][]byte, ledger.Chain) {
 	iterations := []int{0}
 	for i := 1; i < 12; i++ {
 		data = append(data, []ledger.Data{&ledger.Halted{Reason: "x"}, &ledger.Authorised{}}[i%2])
-		iterations = append(iterations, []int{0, 10, 20}[i/4])
+		iterations = append(iterations, i/4)
 	}
 	return journal(t, data, iterations)
 }
 
 func TestBitFlips(t *testing.T) {
 	segments, whole := short(t)
-	names := []string{ledger.Segment(0), ledger.Segment(10), ledger.Segment(20)}
+	names := []string{ledger.Segment(0), ledger.Segment(1), ledger.Segment(2)}
 	for i, name := range names {
 		data := bytes.Clone(segments[name])
 		for at := range data {
@@ -512,7 +512,7 @@ func TestForeignLines(t *testing.T) {
 		{"a seq of the future", "seq 2, want 1", func(e *ledger.Event) { e.Seq = 2 }},
 		{"another prev", "prev is sha256:0000", func(e *ledger.Event) { e.Prev = ledger.ZeroHash }},
 		{"prev in capitals", "prev is SHA256", func(e *ledger.Event) { e.Prev = strings.ToUpper(e.Prev) }},
-		{"another segment's iteration", "iteration 10 belongs to journal/001.jsonl", func(e *ledger.Event) { e.Iteration = 10 }},
+		{"another segment's iteration", "iteration 1 belongs to journal/000/1.jsonl", func(e *ledger.Event) { e.Iteration = 1 }},
 	}
 	for _, tt := range tests {
 		e := fits
@@ -547,16 +547,17 @@ func TestSegmentNames(t *testing.T) {
 		segments map[string][]byte
 		want     string // the segment that is named
 	}{
-		{"none", nil, "journal/000.jsonl"},
-		{"an empty one", map[string][]byte{"journal/000.jsonl": nil}, "journal/000.jsonl"},
-		{"first missing", rename("journal/000.jsonl", "journal/003.jsonl"), "journal/003.jsonl"},
-		{"middle missing", rename("journal/001.jsonl", "journal/003.jsonl"), "journal/003.jsonl"},
-		{"four digits", rename("journal/002.jsonl", "journal/0002.jsonl"), "journal/0002.jsonl"},
-		{"no folder", rename("journal/002.jsonl", "002.jsonl"), "002.jsonl"},
-		{"another ending", rename("journal/002.jsonl", "journal/002.json"), "journal/002.json"},
+		{"none", nil, "journal/000/0.jsonl"},
+		{"an empty one", map[string][]byte{"journal/000/0.jsonl": nil}, "journal/000/0.jsonl"},
+		{"first missing", rename("journal/000/0.jsonl", "journal/000/3.jsonl"), "journal/000/3.jsonl"},
+		{"middle missing", rename("journal/000/1.jsonl", "journal/000/3.jsonl"), "journal/000/3.jsonl"},
+		{"two digits", rename("journal/000/2.jsonl", "journal/000/02.jsonl"), "journal/000/02.jsonl"},
+		{"another folder", rename("journal/000/2.jsonl", "journal/001/2.jsonl"), "journal/001/2.jsonl"},
+		{"no folder", rename("journal/000/2.jsonl", "2.jsonl"), "2.jsonl"},
+		{"another ending", rename("journal/000/2.jsonl", "journal/000/2.json"), "journal/000/2.json"},
 		{"hostile name", spoilt(segments, "journal/../../x", nil), "journal/../../x"},
-		{"an empty one at the end", spoilt(segments, "journal/003.jsonl", nil), "journal/003.jsonl"},
-		{"doubled segment", spoilt(segments, "journal/003.jsonl", segments["journal/002.jsonl"]), "journal/003.jsonl"},
+		{"an empty one at the end", spoilt(segments, "journal/000/3.jsonl", nil), "journal/000/3.jsonl"},
+		{"doubled segment", spoilt(segments, "journal/000/3.jsonl", segments["journal/000/2.jsonl"]), "journal/000/3.jsonl"},
 	}
 	for _, tt := range tests {
 		_, err := ledger.ReadJournal(tt.segments)
@@ -614,7 +615,7 @@ func TestReadResults(t *testing.T) {
 	var data []ledger.Data
 	var iterations []int
 	results := map[string][]byte{}
-	for _, i := range []int{0, 1, 9, 10, 11, 20} {
+	for i := range 3 {
 		data, iterations = append(data, &ledger.Finalized{Entry: entry(i)}, &ledger.Published{}), append(iterations, i, i)
 		line, err := ledger.FormatEntry(entry(i))
 		if err != nil {
@@ -624,32 +625,32 @@ func TestReadResults(t *testing.T) {
 	}
 	_, chain := journal(t, data, iterations)
 	got, err := ledger.ReadResults(results, chain.Events)
-	if err != nil || len(got) != 6 || !reflect.DeepEqual(got[3], entry(10)) {
+	if err != nil || len(got) != 3 || !reflect.DeepEqual(got[1], entry(1)) {
 		t.Fatalf("%d entries, %v", len(got), err)
 	}
-	first, second := ledger.Results(0), ledger.Results(10)
-	lines := bytes.SplitAfter(results[first], []byte("\n"))
+	first, second := ledger.Results(0), ledger.Results(1)
 	without := spoilt(results, second, nil)
 	delete(without, second)
 	tests := []struct {
-		name     string
-		segments map[string][]byte
-		want     string
-		line     int
+		name  string
+		files map[string][]byte
+		want  string
+		line  int
 	}{
-		{"none at all", nil, first, 1},
-		{"a segment missing", without, second, 1},
-		{"cut within a line", spoilt(results, first, results[first][:len(lines[0])+10]), first, 2},
-		{"last line missing", spoilt(results, first, bytes.Join(lines[:2], nil)), first, 3},
-		{"line doubled at the end", spoilt(results, first, append(bytes.Clone(results[first]), lines[2]...)), first, 4},
-		{"lines swapped", spoilt(results, first, bytes.Join([][]byte{lines[1], lines[0], lines[2]}, nil)), first, 1},
+		{"none at all", nil, first, 0},
+		{"a file missing", without, second, 0},
+		{"an empty file", spoilt(results, second, []byte{}), second, 1},
+		{"cut within the line", spoilt(results, first, results[first][:10]), first, 1},
+		{"cut before the newline", spoilt(results, first, bytes.TrimSuffix(results[first], []byte("\n"))), first, 1},
+		{"the line doubled", spoilt(results, first, bytes.Repeat(results[first], 2)), first, 1},
+		{"the line of another", spoilt(results, first, results[second]), first, 1},
 		{"a value changed", spoilt(results, second, bytes.Replace(results[second], []byte("0.75"), []byte("0.76"), 1)), second, 1},
-		{"a segment that no attempt has", spoilt(results, "results/003.jsonl", lines[0]), "results/003.jsonl", 0},
-		{"an empty segment that no attempt has", spoilt(results, "results/003.jsonl", nil), "results/003.jsonl", 0},
+		{"a file that no attempt has", spoilt(results, "results/000/3.json", results[first]), "results/000/3.json", 0},
+		{"an empty file that no attempt has", spoilt(results, "results/000/3.json", nil), "results/000/3.json", 0},
 		{"a hostile name", spoilt(results, "results/..", nil), "results/..", 0},
 	}
 	for _, tt := range tests {
-		_, err := ledger.ReadResults(tt.segments, chain.Events)
+		_, err := ledger.ReadResults(tt.files, chain.Events)
 		corrupt(t, tt.name, err, tt.want, tt.line)
 	}
 	if got, err := ledger.ReadResults(nil, nil); err != nil || len(got) != 0 {

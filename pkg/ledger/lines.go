@@ -16,10 +16,11 @@ type Line struct {
 	// the next line.
 	Text []byte
 	Hash string
-	// Segment names the line's segment, Number counts its lines from 1, and End
-	// is the offset behind the line in it.
-	Segment     string
-	Number, End int
+	// Segment names the line's segment, Number counts its lines from 1, and UpTo
+	// is what stands in it up to the line's end.
+	Segment string
+	Number  int
+	UpTo    []byte
 }
 
 // Entry gives the entry's line in the results, newline included, of a line that
@@ -33,18 +34,39 @@ func (l Line) Entry() []byte {
 
 // Lines reads a journal from its segments, keyed by name, and checks every
 // line's form and its place in the chain. It ends with the first error, which
-// is a *CorruptError. Segments are decoded ahead and side by side, a few at a
-// time, so that a journal is never in memory as a whole but for its text.
+// is a *CorruptError.
 func Lines(segments map[string][]byte) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
-		if err := named(segments); err != nil {
+		if err := Segments(slices.Collect(maps.Keys(segments))); err != nil {
 			yield(Line{}, err)
 			return
 		}
+		Stream(func(next func([]byte, error) bool) {
+			for i := range len(segments) {
+				if !next(segments[Segment(i)], nil) {
+					return
+				}
+			}
+		})(yield)
+	}
+}
+
+// Stream is Lines for segments that come in their order, one after the other, or
+// an error, which is given on. They are decoded ahead and side by side, a few at
+// a time, so that a journal is never in memory as a whole.
+func Stream(segments iter.Seq2[[]byte, error]) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
 		done := make(chan struct{})
-		defer close(done)
+		parts := ahead(segments, done)
+		defer func() {
+			close(done)
+			for read := range parts { // until nobody reads on
+				<-read
+			}
+		}()
 		place := placing{head: ZeroHash}
-		for p := range ahead(segments, done) {
+		for read := range parts {
+			p := <-read
 			for _, l := range p.lines {
 				if err := place.next(l); err != nil {
 					yield(Line{}, &CorruptError{Segment: l.Segment, Line: l.Number, Why: err.Error()})
@@ -62,18 +84,26 @@ func Lines(segments map[string][]byte) iter.Seq2[Line, error] {
 	}
 }
 
-// named checks that no segment is missing or misnamed.
-func named(segments map[string][]byte) error {
-	if len(segments) == 0 {
+// Decode reads the lines of one segment, and checks their form but not their
+// place in the chain. An error is a *CorruptError.
+func Decode(name string, data []byte) ([]Line, error) {
+	p := parse(&strict{met: map[string]string{}}, name, data)
+	return p.lines, p.err
+}
+
+// Segments checks that these are the names of a whole journal's segments: none is
+// missing or misnamed. An error is a *CorruptError.
+func Segments(names []string) error {
+	if len(names) == 0 {
 		return &CorruptError{Segment: Segment(0), Why: "the journal is empty"}
 	}
-	names := make(map[string]bool, len(segments))
-	for i := range len(segments) {
-		names[Segment(i*SegmentSize)] = true
+	want := make(map[string]bool, len(names))
+	for i := range names {
+		want[Segment(i)] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(segments)) {
-		if !names[name] {
-			return &CorruptError{Segment: name, Why: fmt.Sprintf("is none of the %d segments from %s on: one is missing or misnamed", len(segments), Segment(0))}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if !want[name] {
+			return &CorruptError{Segment: name, Why: fmt.Sprintf("is none of the %d segments from %s on: one is missing or misnamed", len(names), Segment(0))}
 		}
 	}
 	return nil
@@ -89,39 +119,48 @@ type part struct {
 
 // ahead decodes the segments in their order, as many at a time as there are
 // processors, until done.
-func ahead(segments map[string][]byte, done <-chan struct{}) iter.Seq[part] {
-	waiting := make(chan chan part, runtime.GOMAXPROCS(0))
+func ahead(segments iter.Seq2[[]byte, error], done <-chan struct{}) <-chan chan part {
+	most := runtime.GOMAXPROCS(0)
+	waiting, decoders := make(chan chan part, 8*most), make(chan *strict, most)
+	for range most {
+		decoders <- &strict{met: map[string]string{}}
+	}
 	go func() {
 		defer close(waiting)
-		for i := range len(segments) {
-			name, read := Segment(i*SegmentSize), make(chan part, 1)
+		n := 0
+		for data, err := range segments {
+			name, read := Segment(n), make(chan part, 1)
 			select {
 			case waiting <- read:
-				go func() { read <- parse(name, segments[name]) }()
 			case <-done:
 				return
 			}
-		}
-	}()
-	return func(yield func(part) bool) {
-		for read := range waiting {
-			if !yield(<-read) {
+			if err != nil {
+				read <- part{err: err}
 				return
 			}
+			go func() {
+				decoder := <-decoders
+				p := parse(decoder, name, data)
+				decoders <- decoder
+				read <- p
+			}()
+			n++
 		}
-	}
+	}()
+	return waiting
 }
 
 // parse reads the lines of one segment.
-func parse(name string, data []byte) part {
+func parse(decoder *strict, name string, data []byte) part {
 	p := part{name: name}
 	if len(data) == 0 {
 		p.err = &CorruptError{Segment: name, Why: "the segment is empty"}
 		return p
 	}
-	decoder := strict{met: map[string]string{}}
-	end := 0
-	for n, text := range splitLines(data) {
+	p.lines = make([]Line, 0, bytes.Count(data, []byte("\n"))+1)
+	n, end := 0, 0
+	for text := range bytes.Lines(data) {
 		if len(text) > MaxLine {
 			p.err = p.bad(n, "%d bytes, at most %d fit one line", len(text), MaxLine)
 			return p
@@ -135,8 +174,8 @@ func parse(name string, data []byte) part {
 			p.err = p.bad(n, "%v", err)
 			return p
 		}
-		end += len(text)
-		p.lines = append(p.lines, Line{Event: e, Text: text, Hash: Hash(text), Segment: name, Number: n + 1, End: end})
+		n, end = n+1, end+len(text)
+		p.lines = append(p.lines, Line{Event: e, Text: text, Hash: Hash(text), Segment: name, Number: n, UpTo: data[:end:end]})
 	}
 	return p
 }

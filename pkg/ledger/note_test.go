@@ -267,6 +267,23 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 
+// TestOriginShape holds what a note may be of.
+func TestOriginShape(t *testing.T) {
+	c := ledger.Checkpoint{Lines: 1, Head: ledger.ZeroHash, Contract: ledger.ZeroHash, Results: ledger.ZeroHash}
+	for origin, want := range map[string]bool{
+		"research-loop/a/b/c": true, "research-loop/Ac-me/w.i_d%20get/a1-b-2": true,
+		"": false, "research-loop": false, "research-loop/a/b": false, "research-loop/a/b/": false, "research-loop//b/c": false, "research-loop/a//c": false,
+		"research-loop/a/b/c/d": false, "research-loop/a/b/C": false, "research-loop/a/b/-c": false, "research-loop/a/b/c-": false,
+		"research-loop/a/b/c--d": false, "research-loop/a/b/-": false, "research-loop/a b/c/d": false, "research-loop/a/b\n/c": false,
+		"research-loop/a/é/c": false, "other/a/b/c": false, "research-loop/a/b/c\n": false, "research-loop/a/b/c.d": false,
+	} {
+		c.Origin = origin
+		if _, err := c.Format(); (err == nil) != want {
+			t.Errorf("%q: %v", origin, err)
+		}
+	}
+}
+
 func TestOrigin(t *testing.T) {
 	for remote, want := range map[string]string{
 		"https://github.com/octo-org/widget":                  "octo-org/widget",

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 )
@@ -21,7 +20,7 @@ type batch struct {
 	why string // told with a missing object
 
 	cmd     *exec.Cmd
-	in      io.WriteCloser // nil where it is asked by another process
+	in      io.WriteCloser
 	out     *bufio.Reader
 	stderr  *bytes.Buffer
 	scratch []byte // of an answer, where it is used again
@@ -77,13 +76,6 @@ func (b *batch) start(options ...string) error {
 	return b.run(cmd, len(options) > 1)
 }
 
-// startFrom starts a git that is asked by what writes to r.
-func (b *batch) startFrom(r *os.File) error {
-	cmd := b.git.command(b.ctx, "cat-file", "--batch", "--buffer")
-	cmd.Stdin = r
-	return b.run(cmd, true)
-}
-
 func (b *batch) run(cmd *exec.Cmd, bulk bool) error {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -94,9 +86,18 @@ func (b *batch) run(cmd *exec.Cmd, bulk bool) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("git cat-file: %w", err)
 	}
-	b.cmd, b.reuse, b.out = cmd, bulk, bufio.NewReaderSize(out, 64<<10)
+	widen(out)
+	b.cmd, b.reuse, b.out = cmd, bulk, bufio.NewReaderSize(out, readSize)
 	return nil
 }
+
+// pipeSize is how much a git may have written before it is read, where the system
+// has a choice, and readSize how much is read at once, in bytes: git writes 4 KiB
+// at a time, and to wait for each other costs both sides more than the reading.
+const (
+	pipeSize = 1 << 20
+	readSize = 256 << 10
+)
 
 // receive reads the answer to one question. After an error other than
 // *MissingError the process is out of step and must be stopped.
@@ -153,9 +154,7 @@ func (b *batch) stop() string {
 	if b.cmd == nil {
 		return ""
 	}
-	if b.in != nil {
-		b.in.Close()
-	}
+	b.in.Close()
 	_ = b.cmd.Cancel() // it may be writing an object that nobody will read
 	_ = b.cmd.Wait()   // it was killed: its status says nothing
 	b.cmd = nil

@@ -1,41 +1,52 @@
 package repo
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
+	"iter"
 	"slices"
-	"strings"
 )
 
 // A git that answers one question at a time costs two changes between processes
 // for each. What is asked for in bulk is read from a git of its own, which
 // writes its answers in large pieces while it is still being asked.
 
-// worthOwn is how many objects are worth a git of their own.
-const worthOwn = 64
+const (
+	// worthOwn is how many objects are worth a git of their own.
+	worthOwn = 64
+	// maxAsked is how many questions may be waiting for their answers. All their
+	// answers must be more than a git keeps to itself before it writes.
+	maxAsked = 4096
+	// maxWarm bounds how many commits Warm reads.
+	maxWarm = 1_000_000
+)
 
-// maxWarm bounds how many commits Warm reads.
-const maxWarm = 1_000_000
-
-// apart reads many objects from a git of their own. It stops at the first error
-// that take gives back, and gives take what is wrong with an object. data is
-// take's only while it runs.
-func (b *batch) apart(ids []string, take func(id, kind string, data []byte, err error) error) error {
-	own, err := b.ask(ids)
-	if err != nil {
+// apart reads objects from a git of their own, in their order, while ids go on
+// to come. It stops at the first error that take gives back, and gives take what
+// is wrong with an object. data is take's only while it runs.
+func (b *batch) apart(ids iter.Seq[string], take func(id, kind string, data []byte, err error) error) error {
+	own := &batch{ctx: b.ctx, git: b.git, max: b.max, why: b.why}
+	own.git.set = append(slices.Clone(own.git.set), "core.deltaBaseCacheLimit=16m") // what is asked for together lies together
+	if err := own.start("--batch", "--buffer"); err != nil {
 		return err
 	}
 	defer own.stop()
-	for _, id := range ids {
+	for id := range own.ask(ids) {
 		kind, data, err := own.receive(id)
 		var missing *MissingError
+		var size *SizeError
 		switch {
 		case errors.As(err, &missing):
 			missing.Why = b.why
+		case errors.As(err, &size):
+			if _, broken := io.CopyN(io.Discard, own.out, size.Bytes+1); broken != nil {
+				return own.fail(id, broken)
+			}
 		case err != nil:
 			return own.fail(id, err)
 		}
@@ -46,124 +57,90 @@ func (b *batch) apart(ids []string, take func(id, kind string, data []byte, err 
 	return nil
 }
 
-// ask starts a git of its own and asks it for objects.
-func (b *batch) ask(ids []string) (*batch, error) {
-	own := &batch{ctx: b.ctx, git: b.git, max: b.max, why: b.why}
-	if err := own.start("--batch", "--buffer"); err != nil {
-		return nil, err
-	}
-	in := own.in
+// ask asks for objects and gives their ids to whoever reads the answers. What is
+// asked of a git that has ended is missed by him.
+func (b *batch) ask(ids iter.Seq[string]) iter.Seq[string] {
+	asked, done := make(chan string, maxAsked), make(chan struct{})
+	in := bufio.NewWriter(b.in)
 	go func() {
-		_, _ = io.WriteString(in, strings.Join(ids, "\n")+"\n") // cut off, it is missed by who reads
-		in.Close()
-	}()
-	return own, nil
-}
-
-// FilesAt shows take the file at a path of each of many commits, in their order:
-// its id, "" where there is none, and its contents, which are take's only while
-// it runs, nil where they are more than is read. It stops at the first error,
-// take's included. The contents are those of the id; that the id stands in the
-// commit's tree is not proven, since the trees are not read: a caller compares
-// the tree with what it must be.
-func (o *objects) FilesAt(commits []string, path string, take func(i int, id string, data []byte) error) error {
-	if strings.ContainsAny(path, " \t\r\n\v\f") {
-		return fmt.Errorf("%q: a path with white space cannot be asked for in bulk", path)
-	}
-	if o.many == nil || len(commits) < worthOwn || !o.areIDs(commits) {
-		return o.eachFileAt(commits, path, take)
-	}
-	questions := make([]string, len(commits))
-	for i, id := range commits {
-		questions[i] = id + ":" + path
-	}
-	own, err := o.many.ask(questions)
-	if err != nil {
-		return err
-	}
-	defer own.stop()
-	for i := range questions {
-		id, kind, data, err := own.next()
-		var missing *MissingError
-		var size *SizeError
-		switch {
-		case errors.As(err, &missing), err == nil && kind != "blob":
-			id, data, err = "", nil, nil
-		case errors.As(err, &size):
-			_, err = io.CopyN(io.Discard, own.out, size.Bytes+1)
-		case err == nil:
-			if err := o.genuine(id, kind, "blob", data); err != nil {
-				return err
+		defer close(asked)
+		defer b.in.Close()
+		defer in.Flush()
+		for id := range ids {
+			_, _ = in.WriteString(id + "\n")
+			select {
+			case asked <- id:
+				continue
+			default:
+			}
+			_ = in.Flush() // or nobody would ever answer
+			select {
+			case asked <- id:
+			case <-done:
+				return
 			}
 		}
-		if err != nil {
-			return own.fail(commits[i], err)
-		}
-		if err := take(i, id, data); err != nil {
-			return err
+	}()
+	return func(yield func(string) bool) {
+		defer close(done)
+		for id := range asked {
+			if !yield(id) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
-// eachFileAt is FilesAt, one commit after the other.
-func (o *objects) eachFileAt(commits []string, path string, take func(i int, id string, data []byte) error) error {
-	for i, commit := range commits {
-		data, err := o.File(commit, path)
-		id := ""
-		var size *SizeError
-		switch {
-		case err == nil:
-			id = hashObject("blob", data, o.width)
-		case errors.As(err, &size):
-			id = size.ID
-		case !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
-		if err := take(i, id, data); err != nil {
-			return err
-		}
+// listed reads the commits that rev-list shows, of which many are not as they
+// stand in git: see restored. That list is no more than a hint: it is complete
+// where the history is, and take, which may end it, is told what it has to
+// believe. raw is take's only while it runs.
+func (b *batch) listed(revisions []string, take func(id string, raw []byte) bool) error {
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	list := b.git.command(ctx, append([]string{"rev-list", "--header", fmt.Sprintf("--max-count=%d", maxWarm)}, revisions...)...)
+	out, err := list.StdoutPipe()
+	if err == nil {
+		err = list.Start()
 	}
-	return nil
-}
-
-// listed reads the commits that rev-list names. That list is no more than a
-// hint: it is complete where the history is, and take, which may end it, is told
-// what it has to believe.
-func (b *batch) listed(revisions []string, take func(id, kind string, data []byte) bool) error {
-	list := b.git.command(b.ctx, append([]string{"rev-list", fmt.Sprintf("--max-count=%d", maxWarm)}, revisions...)...)
-	own := &batch{ctx: b.ctx, git: b.git, max: b.max, why: b.why}
-	r, w, err := os.Pipe()
 	if err != nil {
-		return err
-	}
-	list.Stdout = w
-	err = list.Start()
-	w.Close()
-	if err != nil {
-		r.Close()
 		return fmt.Errorf("git rev-list: %w", err)
 	}
 	defer list.Wait() // a list that was cut off is a shorter hint
-	err = own.startFrom(r)
-	r.Close() // git alone reads it, and the list ends with git
-	if err != nil {
-		return err
-	}
-	defer own.stop()
-	for {
-		id, kind, data, err := own.next()
-		var missing *MissingError
-		switch {
-		case errors.Is(err, io.EOF):
-			return context.Cause(b.ctx)
-		case errors.As(err, &missing):
-		case err != nil:
-			return own.fail(id, err)
-		case !take(id, kind, data):
+	defer cancel()
+	widen(out)
+	records := bufio.NewScanner(out)
+	records.Buffer(make([]byte, readSize), int(b.max))
+	records.Split(untilZero)
+	var scratch []byte
+	for records.Scan() {
+		id, shown, _ := bytes.Cut(records.Bytes(), []byte("\n"))
+		scratch = restored(scratch[:0], shown)
+		if !take(string(id), scratch) {
 			return nil
 		}
 	}
+	return context.Cause(b.ctx)
+}
+
+// untilZero splits at zero bytes; it is a bufio.SplitFunc.
+func untilZero(data []byte, _ bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	return 0, nil, nil
+}
+
+// restored appends a commit to b as it may stand in git, of one that rev-list
+// shows: there every line of the message stands four spaces in, and has lost the
+// white space at its end. The hash says whether it was so.
+func restored(b, shown []byte) []byte {
+	head, message, _ := bytes.Cut(shown, []byte("\n\n"))
+	b = append(append(b, head...), "\n\n"...)
+	for line := range bytes.Lines(message) {
+		b = append(b, bytes.TrimPrefix(line, []byte("    "))...)
+	}
+	return b
 }
 
 func negated(ids []string) []string {
@@ -181,8 +158,9 @@ func (o *objects) Warm(tips, without []string) error {
 	if o.many == nil || !o.areIDs(tips) || !o.areIDs(without) {
 		return nil
 	}
-	return o.many.listed(append(slices.Clone(tips), negated(without)...), func(id, kind string, data []byte) bool {
-		if c, ok := o.taken(id, kind, data); ok {
+	h := newHasher(o.width)
+	return o.many.listed(append(slices.Clone(tips), negated(without)...), func(id string, raw []byte) bool {
+		if c, ok := h.taken(id, raw); ok {
 			o.mu.Lock()
 			o.commits[id] = c
 			o.mu.Unlock()
@@ -194,45 +172,48 @@ func (o *objects) Warm(tips, without []string) error {
 // FirstParents shows visit the commit at tip, its first parent, and so on to a
 // commit without one, until visit says no. Errors are those of Commit.
 func (o *objects) FirstParents(tip string, visit func(Commit) bool) error {
-	at, going := tip, true
+	at := tip
+	step := func(c Commit) (more bool) {
+		if at = ""; visit(c) && len(c.Parents) > 0 {
+			at = c.Parents[0]
+		}
+		return at != ""
+	}
 	if o.many != nil && o.areIDs([]string{tip}) {
-		err := o.many.listed([]string{"--first-parent", tip}, func(id, kind string, data []byte) bool {
-			c, ok := o.taken(id, kind, data)
-			if !ok || id != at {
+		h := newHasher(o.width)
+		err := o.many.listed([]string{"--first-parent", tip}, func(id string, raw []byte) bool {
+			if id != at {
 				return false // what was listed is not the truth
 			}
-			going = visit(c)
-			at = firstParent(c)
-			return going && at != ""
+			c, ok := h.taken(id, raw)
+			if !ok {
+				var err error
+				if c, err = o.Commit(id); err != nil {
+					return false
+				}
+			}
+			return step(c)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	for going && at != "" {
+	for at != "" {
 		c, err := o.Commit(at)
 		if err != nil {
 			return err
 		}
-		going = visit(c)
-		at = firstParent(c)
+		step(c)
 	}
 	return nil
 }
 
-func firstParent(c Commit) string {
-	if len(c.Parents) == 0 {
-		return ""
-	}
-	return c.Parents[0]
-}
-
 // taken takes a commit apart that was read in bulk, if it is right.
-func (o *objects) taken(id, kind string, data []byte) (Commit, bool) {
-	if o.genuine(id, kind, "commit", data) != nil {
+func (h *hasher) taken(id string, raw []byte) (Commit, bool) {
+	if h.genuine(id, "commit", "commit", raw) != nil {
 		return Commit{}, false
 	}
-	c, err := parseCommit(id, data, o.width)
+	c, err := parseCommit(id, raw, h.Size())
 	return c, err == nil
 }
 
@@ -244,32 +225,73 @@ func (o *objects) areIDs(ids []string) bool {
 // first error, take's included; data is take's only while it runs. Errors are
 // those of Blob.
 func (o *objects) Blobs(ids []string, take func(i int, data []byte) error) error {
-	if o.many == nil || len(ids) < worthOwn {
-		for i, id := range ids {
-			data, err := o.Blob(id)
-			if err == nil {
-				err = take(i, data)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for _, id := range ids {
-		if !isID(id, o.width) {
-			return o.notAnID(id)
-		}
-	}
-	i := 0
-	return o.many.apart(ids, func(id, kind string, data []byte, err error) error {
-		if err == nil {
-			err = o.genuine(id, kind, "blob", data)
-		}
+	return o.Stream(len(ids), slices.Values(ids), func(i int, data []byte, err error) error {
 		if err == nil {
 			err = take(i, data)
 		}
+		return err
+	})
+}
+
+// Stream is Blobs for ids that go on to come while take runs, some n of them, and
+// for a take that is told what is wrong with a blob, as an error of Blob, and may
+// have it go on.
+func (o *objects) Stream(n int, ids iter.Seq[string], take func(i int, data []byte, err error) error) error {
+	return o.each(n, ids, "blob", take)
+}
+
+// Folders shows take what stands directly in each of many trees, in their order:
+// names in place of paths. Errors are those of Tree; it stops at the first,
+// take's included.
+func (o *objects) Folders(trees []string, take func(i int, entries []Entry) error) error {
+	return o.each(len(trees), slices.Values(trees), "tree", func(i int, data []byte, err error) error {
+		if err != nil {
+			return err
+		}
+		entries, err := parseTree(data, o.width)
+		if err != nil {
+			return &ObjectError{ID: trees[i], Why: "is a " + err.Error()}
+		}
+		out := make([]Entry, len(entries))
+		for i, e := range entries {
+			out[i] = Entry{Path: e.name, Mode: e.mode, ID: e.id}
+		}
+		return take(i, out)
+	})
+}
+
+// each shows take many objects of a kind, or what is wrong with them.
+func (o *objects) each(n int, ids iter.Seq[string], kind string, take func(i int, data []byte, err error) error) error {
+	i := 0
+	if o.many == nil || n < worthOwn {
+		for id := range ids {
+			data, err := o.read(id, kind)
+			if err := take(i, data, err); err != nil {
+				return err
+			}
+			i++
+		}
+		return nil
+	}
+	var wrong error
+	h := newHasher(o.width)
+	err := o.many.apart(func(yield func(string) bool) {
+		for id := range ids {
+			if !isID(id, o.width) {
+				wrong = o.notAnID(id) // seen when apart has ended
+				return
+			}
+			if !yield(id) {
+				return
+			}
+		}
+	}, func(id, is string, data []byte, err error) error {
+		if err == nil {
+			err = h.genuine(id, is, kind, data)
+		}
+		err = take(i, data, err)
 		i++
 		return err
 	})
+	return cmp.Or(err, wrong)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -71,7 +70,9 @@ func TestBulk(t *testing.T) {
 				t.Fatal(err)
 			}
 			want = append(want, id)
-			id = firstParent(c)
+			if id = ""; len(c.Parents) > 0 {
+				id = c.Parents[0]
+			}
 		}
 		if !reflect.DeepEqual(line, want) || len(want) != n {
 			t.Errorf("%s: %d commits, want %d", name, len(line), n)
@@ -80,30 +81,34 @@ func TestBulk(t *testing.T) {
 		if err := o.FirstParents(tip, func(Commit) bool { stopped++; return stopped < 3 }); err != nil || stopped != 3 {
 			t.Errorf("%s: stopped after %d, %v", name, stopped, err)
 		}
-		checkFiles(t, name, o, plain, want)
+		checkFolders(t, name, o, plain, tip)
 		checkBlobs(t, name, o, plain, want)
 	}
 }
 
-func checkFiles(t *testing.T, name string, o, plain *objects, commits []string) {
+func checkFolders(t *testing.T, name string, o, plain *objects, tip string) {
 	t.Helper()
-	for _, path := range []string{"top", "folder-3/003", "folder-3", "top/below", "nowhere"} {
-		n := 0
-		err := o.FilesAt(commits, path, func(i int, id string, data []byte) error {
-			want, err := plain.File(commits[i], path)
-			if errors.Is(err, fs.ErrNotExist) {
-				if id != "" {
-					t.Errorf("%s: %s of commit %d is %s, want none", name, path, i, id)
-				}
-			} else if err != nil || string(want) != string(data) || id != hashObject("blob", want, o.width) || i != n {
-				t.Errorf("%s: %s of commit %d is %q, want %q (%v)", name, path, i, data, want, err)
-			}
-			n++
-			return nil
-		})
-		if err != nil || n != len(commits) {
-			t.Errorf("%s: %s of %d commits, %v", name, path, n, err)
+	c, err := plain.Commit(tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var trees []string
+	for range worthOwn {
+		trees = append(trees, c.Tree)
+	}
+	root, err := plain.tree(c.Tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err = o.Folders(trees, func(i int, entries []Entry) error {
+		if n++; len(entries) != len(root) || entries[0] != (Entry{root[0].name, root[0].mode, root[0].id}) {
+			t.Errorf("%s: folder %d is %v, want %v", name, i, entries, root)
 		}
+		return nil
+	})
+	if err != nil || n != worthOwn || len(root) != 11 {
+		t.Errorf("%s: %d folders of %d entries, %v", name, n, len(root), err)
 	}
 }
 
@@ -128,35 +133,91 @@ func checkBlobs(t *testing.T, name string, o, plain *objects, commits []string) 
 	}
 }
 
-// TestFilesTooLarge asks for files of which some are larger than is read: they
-// are named, and those behind them are read.
-func TestFilesTooLarge(t *testing.T) {
-	dir, tip := long(t, 2*worthOwn)
+// TestStream has ids come one by one, and goes on behind blobs that are missing,
+// too large or of another kind.
+func TestStream(t *testing.T) {
+	dir, tip := long(t, 3)
 	for name, o := range readers(t, dir) {
-		var commits []string
-		if err := o.FirstParents(tip, func(c Commit) bool { commits = append(commits, c.ID); return true }); err != nil {
+		c, err := o.Commit(tip)
+		if err != nil {
 			t.Fatal(err)
 		}
-		o.many.max = 2
-		n := 0
-		err := o.FilesAt(commits, "top", func(i int, id string, data []byte) error {
-			want := fmt.Append(nil, len(commits)-1-i)
-			if id != hashObject("blob", want, o.width) {
-				t.Errorf("%s: commit %d has %s, want that of %s", name, i, id, want)
+		small, large := blob(t, dir, "s"), blob(t, dir, strings.Repeat("l", 1000))
+		kinds := []string{small, large, strings.Repeat("a", 40), c.Tree, small}
+		o.many.max = 500
+		const n = 2*maxAsked + 3
+		seen := 0
+		err = o.Stream(n, func(yield func(string) bool) {
+			for i := range n {
+				if !yield(kinds[i%len(kinds)]) {
+					return
+				}
 			}
-			if len(want) > 2 {
-				want = nil
-				n++
+		}, func(i int, data []byte, err error) error {
+			var size *SizeError
+			var missing *MissingError
+			var object *ObjectError
+			if ok := []bool{
+				err == nil && string(data) == "s", errors.As(err, &size) && size.ID == large, errors.As(err, &missing),
+				errors.As(err, &object) && object.ID == c.Tree, err == nil && string(data) == "s",
+			}[i%len(kinds)]; !ok || i != seen {
+				return fmt.Errorf("blob %d of kind %d: %q, %w", i, i%len(kinds), data, err)
 			}
-			if string(data) != string(want) {
-				t.Errorf("%s: commit %d has %q, want %q", name, i, data, want)
-			}
+			seen++
 			return nil
 		})
-		if err != nil || n != 2*worthOwn-100 {
-			t.Errorf("%s: %d files were too large, %v", name, n, err)
+		if err != nil || seen != n {
+			t.Errorf("%s: %d blobs, %v", name, seen, err)
 		}
 	}
+}
+
+// blob stores a blob.
+func blob(t *testing.T, dir, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "blob")
+	write(t, name, text)
+	return sh(t, dir, "hash-object", "-w", name)
+}
+
+// TestMessages lists commits of every shape of message and header: what rev-list
+// shows of them is not always what stands in git.
+func TestMessages(t *testing.T) {
+	dir, tip := long(t, 1)
+	c, err := openWork(t, dir).Commit(tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	person := "author A <a@example.com> 1 +0000\ncommitter A <a@example.com> 1 +0000\n"
+	shapes := []string{
+		"\nm\n", "\nm", "\n", "", "\n\n\nm\n", "\nm\n\n\n", "\nm  \n    n\n\n  \no\n", "\n  \n", "\nm\r\nn\n", "\n\xff\xfe\n",
+		"encoding ISO-8859-1\n\n\xe9\n", "encoding nonsense\n\nm\n", "gpgsig -----BEGIN\n \n x\n\nm\n", "x-header a\n b\n\nm\n",
+	}
+	for _, shape := range shapes {
+		tip = rawCommit(t, dir, "tree "+c.Tree+"\nparent "+tip+"\n"+person+shape)
+	}
+	for name, o := range readers(t, dir) {
+		plain := openWork(t, dir).objects
+		n := 0
+		err := o.FirstParents(tip, func(c Commit) bool {
+			if want, err := plain.Commit(c.ID); err != nil || !reflect.DeepEqual(c, want) {
+				t.Errorf("%s: %+v, want %+v (%v)", name, c, want, err)
+			}
+			n++
+			return true
+		})
+		if err != nil || n != len(shapes)+1 {
+			t.Errorf("%s: %d commits, %v", name, n, err)
+		}
+	}
+}
+
+// rawCommit stores the bytes of a commit.
+func rawCommit(t *testing.T, dir, raw string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "commit")
+	write(t, name, raw)
+	return sh(t, dir, "hash-object", "-t", "commit", "-w", "--literally", name)
 }
 
 // TestBulkErrors has objects be missing, of another kind and damaged, and the
@@ -191,14 +252,11 @@ func TestBulkErrors(t *testing.T) {
 		if err := o.Blobs(many, func(int, []byte) error { return enough }); !errors.Is(err, enough) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := o.FilesAt(many[:worthOwn], "top", func(int, string, []byte) error { return nil }); err != nil {
-			t.Errorf("%s: blobs as commits: %v", name, err)
+		if err := o.Folders(many[:worthOwn], func(int, []Entry) error { return nil }); !errors.As(err, &object) || !strings.Contains(object.Why, "is a blob, not a tree") {
+			t.Errorf("%s: blobs as trees: %v", name, err)
 		}
-		if err := o.FilesAt(ids, "top", func(int, string, []byte) error { return enough }); !errors.Is(err, enough) {
+		if err := o.Folders(ids, func(int, []Entry) error { return enough }); !errors.Is(err, enough) {
 			t.Errorf("%s: %v", name, err)
-		}
-		if err := o.FilesAt(ids, "a name", func(int, string, []byte) error { return nil }); err == nil {
-			t.Errorf("%s: took a path with a space", name)
 		}
 		many[worthOwn] = "not an id\nHEAD"
 		if err := o.Blobs(many, func(int, []byte) error { return nil }); err == nil {

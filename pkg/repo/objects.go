@@ -8,6 +8,7 @@ import (
 	"hash"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -63,8 +64,36 @@ func (o *objects) notAnID(id string) error {
 // genuine checks that what was read is the object of that id, and of the kind
 // that is wanted.
 func (o *objects) genuine(id, kind, want string, data []byte) error {
-	if real := hashObject(kind, data, o.width); real != id {
-		return &ObjectError{ID: id, Why: "is damaged: its bytes are those of " + real}
+	return newHasher(o.width).genuine(id, kind, want, data)
+}
+
+// hasher computes the ids of objects, one after the other.
+type hasher struct {
+	hash.Hash
+	room [2*sha256.Size + sha256.Size]byte
+}
+
+func newHasher(width int) *hasher {
+	if width == sha256.Size {
+		return &hasher{Hash: sha256.New()}
+	}
+	return &hasher{Hash: sha1.New()}
+}
+
+// id is the one that git gives to an object, good until it is asked again.
+func (h *hasher) id(kind string, data []byte) []byte {
+	h.Reset()
+	head := append(append(h.room[:0], kind...), ' ')
+	h.Write(append(strconv.AppendInt(head, int64(len(data)), 10), 0))
+	h.Write(data)
+	sum := h.Sum(h.room[:0])
+	return hex.AppendEncode(h.room[len(sum):len(sum)], sum)
+}
+
+// genuine is that of objects.
+func (h *hasher) genuine(id, kind, want string, data []byte) error {
+	if real := h.id(kind, data); string(real) != id {
+		return &ObjectError{ID: id, Why: "is damaged: its bytes are those of " + string(real)}
 	}
 	if kind != want {
 		return &ObjectError{ID: id, Why: fmt.Sprintf("is a %s, not a %s", kind, want)}
@@ -74,13 +103,7 @@ func (o *objects) genuine(id, kind, want string, data []byte) error {
 
 // hashObject returns the id that git gives to an object.
 func hashObject(kind string, data []byte, width int) string {
-	var h hash.Hash = sha1.New()
-	if width == sha256.Size {
-		h = sha256.New()
-	}
-	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
-	h.Write(data)
-	return hex.EncodeToString(h.Sum(nil))
+	return string(newHasher(width).id(kind, data))
 }
 
 // Blob returns the contents of a blob, up to 256 MiB (*SizeError above).
@@ -249,7 +272,7 @@ func (o *objects) readLevel(ids []string) error {
 
 // readApart reads many trees and gives those that are right to keep.
 func (o *objects) readApart(ids []string, keep func(id string, entries []treeEntry)) error {
-	return o.many.apart(ids, func(id, kind string, data []byte, err error) error {
+	return o.many.apart(slices.Values(ids), func(id, kind string, data []byte, err error) error {
 		if err == nil {
 			o.take(id, kind, data, keep)
 		}

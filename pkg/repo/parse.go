@@ -72,27 +72,27 @@ func parseCommit(id string, raw []byte, width int) (Commit, error) {
 	c := Commit{ID: id}
 	head, message, _ := bytes.Cut(raw, []byte("\n\n"))
 	c.Message = string(message)
-	lines := strings.Split(string(head), "\n")
-	tree, ok := strings.CutPrefix(lines[0], "tree ")
+	line, rest, _ := strings.Cut(string(head), "\n")
+	tree, ok := strings.CutPrefix(line, "tree ")
 	if !ok || !isID(tree, width) {
 		return c, &ObjectError{ID: id, Why: "is a malformed commit: it names no tree"}
 	}
 	c.Tree = tree
-	lines = lines[1:]
-	for len(lines) > 0 && strings.HasPrefix(lines[0], "parent ") {
-		parent := strings.TrimPrefix(lines[0], "parent ")
+	for strings.HasPrefix(rest, "parent ") {
+		line, rest, _ = strings.Cut(rest, "\n")
+		parent := strings.TrimPrefix(line, "parent ")
 		if !isID(parent, width) {
 			return c, &ObjectError{ID: id, Why: fmt.Sprintf("is a malformed commit: its parent is %q", parent)}
 		}
 		c.Parents = append(c.Parents, parent)
-		lines = lines[1:]
 	}
-	for _, line := range lines {
-		if rest, ok := strings.CutPrefix(line, "author "); ok && c.Author == "" {
-			c.Author, _ = splitPerson(rest)
+	for rest != "" {
+		line, rest, _ = strings.Cut(rest, "\n")
+		if person, ok := strings.CutPrefix(line, "author "); ok && c.Author == "" {
+			c.Author, _ = splitPerson(person)
 		}
-		if rest, ok := strings.CutPrefix(line, "committer "); ok && c.Time.IsZero() {
-			_, c.Time = splitPerson(rest)
+		if person, ok := strings.CutPrefix(line, "committer "); ok && c.Time.IsZero() {
+			_, c.Time = splitPerson(person)
 		}
 	}
 	return c, nil
@@ -104,11 +104,8 @@ func splitPerson(s string) (who string, when time.Time) {
 	if end < 0 {
 		return s, time.Time{}
 	}
-	stamp := strings.Fields(s[end+1:])
-	if len(stamp) == 0 {
-		return s[:end+1], time.Time{}
-	}
-	seconds, err := strconv.ParseInt(stamp[0], 10, 64)
+	stamp, _, _ := strings.Cut(strings.TrimLeft(s[end+1:], " \t"), " ")
+	seconds, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil || seconds < 0 || seconds > 1<<40 {
 		return s[:end+1], time.Time{}
 	}
@@ -117,7 +114,15 @@ func splitPerson(s string) (who string, when time.Time) {
 
 // isID says whether s is a whole object id of width bytes.
 func isID(s string, width int) bool {
-	return len(s) == 2*width && strings.Trim(s, "0123456789abcdef") == ""
+	if len(s) != 2*width {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || '9' < c) && (c < 'a' || 'f' < c) {
+			return false
+		}
+	}
+	return true
 }
 
 // parseStatus reads `git status --porcelain=v1 -z --no-renames`.
@@ -136,17 +141,15 @@ func parseStatus(out []byte) ([]string, error) {
 
 // parseBatchHeader reads the first line of an answer of `git cat-file --batch`.
 func parseBatchHeader(line string) (id, kind string, size int64, err error) {
-	f := strings.Fields(line)
-	switch {
-	case len(f) == 2 && f[1] == "missing":
-		return f[0], "", 0, &MissingError{ID: f[0]}
-	case len(f) == 3:
-		size, err = strconv.ParseInt(f[2], 10, 64)
-		if err == nil && size >= 0 {
-			return f[0], f[1], size, nil
-		}
+	id, rest, _ := strings.Cut(line, " ")
+	kind, number, sized := strings.Cut(rest, " ")
+	if kind == "missing" && !sized {
+		return id, "", 0, &MissingError{ID: id}
 	}
-	return "", "", 0, fmt.Errorf("git cat-file printed %q", line)
+	if size, err = strconv.ParseInt(number, 10, 64); err != nil || size < 0 || kind == "" || id == "" {
+		return "", "", 0, fmt.Errorf("git cat-file printed %q", line)
+	}
+	return id, kind, size, nil
 }
 
 // versionLine matches what `git version` prints, whatever the vendor adds.

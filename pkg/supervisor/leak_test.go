@@ -54,7 +54,7 @@ func (w *world) visible(run *journal.Run) *visible {
 	v := &visible{}
 	var out strings.Builder
 	state := "refs/heads/" + journal.StateBranch(tag)
-	lines := bytes.SplitAfter([]byte(w.git(w.origin(), "show", state+":"+journal.Folder(tag)+ledger.Segment(0))+"\n"), []byte("\n"))
+	lines := bytes.SplitAfter([]byte(w.git(w.origin(), "show", state+":"+journal.Folder(tag)+ledger.Segment(run.Iteration))+"\n"), []byte("\n"))
 	var charged time.Time
 	for _, line := range lines[:len(lines)-1] {
 		e, err := ledger.ParseEvent(line)

@@ -138,8 +138,7 @@ func (s *Supervisor) commitHeld(ctx context.Context) (string, error) {
 		return "", err
 	}
 	last := s.chain.Events[len(s.chain.Events)-1]
-	message := fmt.Sprintf("%s: %s of iteration %d\n", s.Tag, last.Data.Kind(), last.Iteration)
-	return s.commitRecords(ctx, s.Head, put, message)
+	return s.commitRecords(ctx, s.Head, put, fmt.Sprintf("%s: %s of iteration %d", s.Tag, last.Data.Kind(), last.Iteration))
 }
 
 // commitRecords puts files on the state branch on top of parent; "" makes the
@@ -147,7 +146,7 @@ func (s *Supervisor) commitHeld(ctx context.Context) (string, error) {
 // further parents: an author who forces his branch elsewhere cannot make the
 // remote forget what was judged, and a clone made afterwards still has the
 // incumbent.
-func (s *Supervisor) commitRecords(ctx context.Context, parent string, put map[string][]byte, message string) (string, error) {
+func (s *Supervisor) commitRecords(ctx context.Context, parent string, put map[string][]byte, title string) (string, error) {
 	tree, err := s.Clone.WriteTree(parent, put)
 	if err != nil {
 		return "", err
@@ -165,6 +164,7 @@ func (s *Supervisor) commitRecords(ctx context.Context, parent string, put map[s
 			parents = append(parents, id)
 		}
 	}
+	message := journal.Message(title, put[journal.Folder(s.Tag)+checkpoint])
 	id, err := s.Clone.WriteCommit(tree, parents, message, s.Now())
 	if err != nil {
 		return "", err

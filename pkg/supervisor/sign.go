@@ -125,6 +125,6 @@ func (s *Supervisor) note(tip string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	signed, err := s.Signer.Verdict(s.Run.VerdictNote(origin, tip, commit.Tree, s.chain))
+	signed, err := s.Signer.Verdict(s.Run.VerdictNote(origin, tip, commit.Tree, len(s.chain.Events), s.chain.Head))
 	return string(signed), err
 }

@@ -237,7 +237,7 @@ func (s *Supervisor) begin(ctx context.Context, text []byte, first ledger.Event)
 	if err := s.sign(put); err != nil {
 		return err
 	}
-	_, err = s.commitRecords(ctx, "", put, string(s.Tag)+": sealed\n")
+	_, err = s.commitRecords(ctx, "", put, string(s.Tag)+": sealed")
 	return err
 }
 

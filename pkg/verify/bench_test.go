@@ -243,13 +243,13 @@ func (k *clerk) flush() {
 		}
 	}
 	clear(k.changed)
-	k.emit(journal.StateBranch(tag), "state\n", put, marked)
+	k.emit(journal.StateBranch(tag), journal.Message("state", note), put, marked)
 }
 
 // attempt judges one candidate, launched so many times and no better than the
 // baseline.
 func (k *clerk) attempt(repetitions int) {
-	if (k.run.Iteration+1)%ledger.SegmentSize == 0 {
+	if (k.run.Iteration+1)%10 == 0 { // not too much waits
 		k.release()
 	}
 	k.play(trial{value: 0.5, repetitions: repetitions})
@@ -348,7 +348,7 @@ func (k *clerk) ask(head ledger.Head, tree string, answer ledger.Answer) {
 
 // publish publishes the verdict about a commit.
 func (k *clerk) publish(commit, tree string) {
-	note, err := k.signer.Verdict(k.run.VerdictNote(k.origin, commit, tree, k.chain))
+	note, err := k.signer.Verdict(k.run.VerdictNote(k.origin, commit, tree, len(k.chain.Events), k.chain.Head))
 	k.must(err)
 	v, _ := k.run.Verdict(commit)
 	k.hold(&ledger.Published{Commit: commit, Verdict: v.Status, Note: string(note), Where: []string{}})
@@ -441,8 +441,17 @@ func BenchmarkVerifyGit(b *testing.B) {
 			}
 			return k
 		})
+		repack(b, dir)
 	}
 	measureVerify(b, packed(b, dir))
+}
+
+// repack packs a repository as a server does what it has been pushed.
+func repack(t testing.TB, dir string) {
+	t.Helper()
+	if out, err := exec.Command("git", "-C", dir, "repack", "-adfq", "--window=10", "--depth=50").CombinedOutput(); err != nil {
+		t.Fatalf("git repack: %v: %s", err, out)
+	}
 }
 
 // write makes a bare repository of what a clerk says, packed as a fetch leaves it.

@@ -1,9 +1,8 @@
 package verify
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,10 +17,8 @@ import (
 // point is one commit of the state branch.
 type point struct {
 	commit, tree string
-	more         []string          // its parents beyond the first
-	id           string            // of its checkpoint, "" without one
-	claims       int               // how many journal lines that says it covers, 0 for nothing
-	said         [sha256.Size]byte // the hash of all that stands in it before the signature
+	more         []string // its parents beyond the first
+	note         string   // its checkpoint, "" without one
 	// What is found out about it: how many journal lines it holds, 0 where that
 	// is not known, the tree that they make, and what is wrong with the
 	// checkpoint.
@@ -32,38 +29,35 @@ type point struct {
 
 func (p *point) place(name string) string { return fmt.Sprintf("%s at %.12s", name, p.commit) }
 
-// branch walks the state branch along its first parents and reads the
-// checkpoint of every commit.
+// branch walks the state branch along its first parents. Every commit gives its
+// checkpoint in its message: whether it holds that one its tree will show.
 func (c *checker) branch() error {
-	err := c.src.firstParents(c.src.State, func(commit repo.Commit) bool {
-		p := point{commit: strings.Clone(commit.ID), tree: strings.Clone(commit.Tree)} // and not the whole commit with them
+	const some = 1024 // are kept together until all are known, and not copied over and over
+	var lists [][]point
+	err := c.src.Objects.FirstParents(c.src.State, func(commit repo.Commit) bool {
+		p := point{commit: strings.Clone(commit.ID), tree: strings.Clone(commit.Tree), note: journal.Signed(commit.Message)}
 		for _, id := range commit.Parents[min(1, len(commit.Parents)):] {
-			p.more = append(p.more, strings.Clone(id))
+			p.more = append(p.more, strings.Clone(id)) // and not the whole commit with it
 		}
-		c.points = append(c.points, p)
+		if n := len(lists); n == 0 || len(lists[n-1]) == some {
+			lists = append(lists, make([]point, 0, some))
+		}
+		last := &lists[len(lists)-1]
+		*last = append(*last, p)
 		return true
 	})
+	c.points = slices.Concat(lists...)
+	slices.Reverse(c.points)
 	var missing *repo.MissingError
 	switch {
 	case c.isCut(lawBranch, err):
 		c.cut = true
 	case errors.As(err, &missing):
 		c.bad(lawBranch, "the state branch", "commit %s is missing from the repository", missing.ID)
-	case err != nil:
+	default:
 		return err
 	}
-	slices.Reverse(c.points)
-	ids := make([]string, len(c.points))
-	for i := range c.points {
-		ids[i] = c.points[i].commit
-	}
-	return c.src.filesAt(ids, journal.Folder(c.src.Tag)+checkpointName, func(i int, id string, data []byte) error {
-		p := &c.points[i]
-		p.id = id
-		p.claims, _ = ledger.Length(data)
-		p.said = sha256.Sum256(data[:bytes.LastIndexByte(data, ' ')+1])
-		return nil
-	})
+	return nil
 }
 
 // maxForeign is how many commits that are not as they must be are looked into.
@@ -74,16 +68,13 @@ const maxForeign = 100
 // results, their logs, the contract and a checkpoint. Nothing of it is read: the
 // tree that this gives has one id, and a commit that names it holds just that.
 func (c *checker) grow() error {
-	c.expect(c.points)
+	if err := c.relearn(); err != nil {
+		return err
+	}
 	good := -1 // the newest commit so far that is as it must be
 	var foreign []*point
 	for i := range c.points {
 		p := &c.points[i]
-		if len(foreign) < maxForeign && !c.fits(p, good) {
-			if err := c.relearn(i, good); err != nil {
-				return err
-			}
-		}
 		fine, before := c.fits(p, good), c.upTo(good)
 		if !fine {
 			if foreign = append(foreign, p); len(foreign) > maxForeign {
@@ -103,7 +94,7 @@ func (c *checker) grow() error {
 		c.bad(lawBranch, "commit "+foreign[maxForeign].commit, "and %d more after it are not as they must be either", n-maxForeign-1)
 	}
 	c.signed()
-	if last, n := c.points[len(c.points)-1], len(c.Chain.Events); last.lines > 0 && last.lines != n {
+	if last, n := c.points[len(c.points)-1], len(c.places); last.lines > 0 && last.lines != n {
 		c.bad(lawBranch, "commit "+c.src.State, "holds %d journal lines, want %d", last.lines, n)
 	}
 	return nil
@@ -121,41 +112,6 @@ func (c *checker) upTo(good int) int {
 // fits says whether a commit is as it must be behind one that is.
 func (c *checker) fits(p *point, good int) bool {
 	return p.lines > c.upTo(good) && p.tree == p.want
-}
-
-// expect finds out how many journal lines every commit holds, and the tree that
-// they make. The checkpoint says how many, and whether that is true the tree
-// shows. Where nothing is signed, only one number of lines makes the tree.
-func (c *checker) expect(points []point) {
-	wants := make([]want, 0, len(points))
-	if _, signed := c.Files[checkpointName]; signed {
-		for i := range points {
-			p := &points[i]
-			if p.lines = 0; p.claims == 0 || p.claims > len(c.places) {
-				continue
-			}
-			p.lines = p.claims
-			wants = append(wants, want{lines: p.lines, checkpoint: p.id, tree: &p.want})
-		}
-		slices.SortStableFunc(wants, func(a, b want) int { return a.lines - b.lines })
-		c.trees(wants)
-		return
-	}
-	trees := make([]string, len(c.places))
-	for i := range trees {
-		wants = append(wants, want{lines: i + 1, tree: &trees[i]})
-	}
-	c.trees(wants)
-	lines := make(map[string]int, len(trees))
-	for i, tree := range trees {
-		lines[tree] = i + 1
-	}
-	for i := range points {
-		p := &points[i]
-		if n, ok := lines[p.tree]; ok {
-			p.lines, p.want = n, p.tree
-		}
-	}
 }
 
 // parents refuses further parents of a commit that the lines which it adds to
@@ -182,26 +138,31 @@ func (c *checker) named(from, to int) map[string]bool {
 	return out
 }
 
-// foreign says what is wrong with a commit whose tree is not what its checkpoint
+// foreign says what is wrong with a commit whose tree is not what its message
 // says: what differs from the newest one before that was as it must be. fine
-// says that it is the checkpoint alone which is wrong.
+// says that it is the checkpoint or the message alone which is wrong.
 func (c *checker) foreign(p *point, good int) (fine bool, err error) {
-	changes, err := c.since(p, good)
+	before := ""
+	if good >= 0 {
+		before = c.points[good].commit
+	}
+	changes, err := c.src.Objects.Diff(before, p.commit)
 	if err != nil {
 		return false, err
 	}
 	from := c.upTo(good)
-	if p.lines <= from {
-		if p.lines, err = c.measure(changes); err != nil {
-			return false, err
-		}
+	if err := c.length(p, good, changes); err != nil {
+		return false, err
 	}
 	if p.lines <= from {
 		p.lines = 0
 		c.bad(lawBranch, p.place("journal"), "is not the newest journal up to any line behind line %d: records were changed", from)
 	}
+	grown, err := c.grown(from, p.lines)
+	if err != nil {
+		return false, err
+	}
 	fine = p.lines > 0
-	grown := c.grown(from, p.lines)
 	for _, change := range changes {
 		name, why := c.change(change, good < 0, grown)
 		if why != "" {
@@ -217,89 +178,79 @@ func (c *checker) foreign(p *point, good int) (fine bool, err error) {
 	if !fine {
 		return false, nil
 	}
-	c.trees([]want{{lines: p.lines, checkpoint: p.id, tree: &p.want}})
-	if p.tree != p.want {
+	return c.plain(p)
+}
+
+// plain checks that the tree of a commit is written as git writes what it holds.
+func (c *checker) plain(p *point) (fine bool, err error) {
+	all, err := c.src.Objects.Diff("", p.commit)
+	if err != nil {
+		return false, err
+	}
+	root := &folder{width: len(p.tree) / 2}
+	for _, f := range all {
+		root.set(f.Path, f.To.ID)
+	}
+	if p.want = hex.EncodeToString(root.sum(newHasher(root.width))); p.tree != p.want {
 		c.bad(lawBranch, p.place("the tree "+p.tree), "is not written as git writes what it holds, want %s", p.want)
 	}
 	return p.tree == p.want, nil
 }
 
-// since lists what a commit changes of one that is as it must be.
-func (c *checker) since(p *point, good int) ([]repo.Change, error) {
-	before := ""
+// length finds out the checkpoint that a commit holds, and by it how many journal
+// lines, or by the size of its newest segment: 0 where no line ends there.
+func (c *checker) length(p *point, good int, changes []repo.Change) error {
+	said := p.note
+	p.note, p.lines = "", 0
 	if good >= 0 {
-		before = c.points[good].commit
+		p.note = c.points[good].note
 	}
-	return c.src.Objects.Diff(before, p.commit)
-}
-
-// relearn looks into a commit for logs that the newest commit does not have as
-// they were recorded: where this one does, what the commits from it on must hold
-// is found out anew, so that not they but the newest is called wrong.
-func (c *checker) relearn(i, good int) error {
-	if len(c.logs.wrong) == 0 {
-		return nil
-	}
-	changes, err := c.since(&c.points[i], good)
-	if err != nil {
-		return err
-	}
-	right := map[string]string{}
+	newest, id := "", ""
 	for _, change := range changes {
-		name := strings.TrimPrefix(change.Path, journal.Folder(c.src.Tag)+"logs/")
-		for _, log := range c.logs.wrong {
-			if log.name != name || change.To.ID == "" {
+		switch name := strings.TrimPrefix(change.Path, journal.Folder(c.src.Tag)); {
+		case name == checkpointName:
+			p.note = ""
+			if change.To.ID == "" {
 				continue
 			}
 			data, err := c.src.Objects.Blob(change.To.ID)
 			if err != nil {
 				return err
 			}
-			if ledger.Hash(data) == log.hash {
-				right[name] = change.To.ID
-			}
-		}
-	}
-	if len(right) == 0 {
-		return nil
-	}
-	c.logs.wrong = slices.DeleteFunc(c.logs.wrong, func(log compared) bool { return right[log.name] != "" })
-	for at := range c.logs.recorded {
-		if log := &c.logs.recorded[at]; right[log.name] != "" {
-			log.id = right[log.name]
-		}
-	}
-	c.expect(c.points[i:])
-	return nil
-}
-
-// measure says how many journal lines a commit holds by the size of the newest
-// segment that it has changed, 0 where no line ends there.
-func (c *checker) measure(changes []repo.Change) (int, error) {
-	newest, id := "", ""
-	for _, change := range changes {
-		name := strings.TrimPrefix(change.Path, journal.Folder(c.src.Tag))
-		if strings.HasPrefix(name, "journal/") && change.To.ID != "" && older(newest, name) < 0 {
+			p.note = string(data)
+		case strings.HasPrefix(name, "journal/") && change.To.ID != "" && older(newest, name) < 0:
 			newest, id = name, change.To.ID
 		}
 	}
-	if id == "" {
-		return 0, nil
+	if c.Verifier != nil && p.note != "" && p.note != said {
+		c.bad(lawBranch, p.place("the message"), "is not the one that goes with its checkpoint")
 	}
-	data, err := c.src.Objects.Blob(id)
-	if err != nil {
-		return 0, err
+	if n, ok := ledger.Length(p.note); ok && n > c.upTo(good) && n <= len(c.places) {
+		p.lines = n
+	} else if id != "" {
+		data, err := c.src.Objects.Blob(id)
+		if err != nil {
+			return err
+		}
+		p.lines = c.measured(newest, len(data))
 	}
-	i, found := slices.BinarySearchFunc(c.places, len(data), func(p place, end int) int {
-		return cmp.Or(older(p.segmentName(), newest), cmp.Compare(p.end, end))
-	})
-	if !found {
-		return 0, nil
-	}
-	return i + 1, nil
+	return nil
 }
 
-// older compares the names of two segments, which have three digits or more.
+// measured says how many journal lines there are up to so many bytes of a
+// segment, 0 where no line ends there.
+func (c *checker) measured(segment string, bytes int) int {
+	i, found := slices.BinarySearchFunc(c.places, bytes, func(p place, end int) int {
+		return cmp.Or(older(ledger.Segment(p.iteration), segment), cmp.Compare(p.end, end))
+	})
+	if !found {
+		return 0
+	}
+	return i + 1
+}
+
+// older compares the names of two segments, whose numbers are written without
+// zeros before them.
 func older(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
 // change says why a change of a commit must not be; grown are the files that its
@@ -319,7 +270,7 @@ func (c *checker) change(change repo.Change, first bool, grown map[string]string
 	case name == checkpointName:
 	case name == contractName && !first:
 		why = "was changed, or added late: a run has one contract"
-	case name == contractName && change.To.ID != c.id(name):
+	case name == contractName && change.To.ID != c.newest.files[contractName]:
 		why = "is not the contract of the newest commit: a run has one contract"
 	case name == contractName:
 	case isLog && change.From.ID != "":
@@ -332,6 +283,45 @@ func (c *checker) change(change repo.Change, first bool, grown map[string]string
 		why = "is not what the journal up to the commit's last line makes of it: records were changed"
 	}
 	return name, why
+}
+
+// grown gives the files that lines from+1 to n of the journal make or make
+// longer, with their ids.
+func (c *checker) grown(from, n int) (map[string]string, error) {
+	out := map[string]string{}
+	if n <= from {
+		return out, nil
+	}
+	h := newHasher(len(c.src.State) / 2)
+	for iteration := c.places[from].iteration; iteration <= c.places[n-1].iteration; iteration++ {
+		name := ledger.Segment(iteration)
+		data, err := c.src.Objects.Blob(c.newest.files[name])
+		if err != nil {
+			return nil, err
+		}
+		lines, err := ledger.Decode(name, data)
+		if err != nil {
+			return nil, err
+		}
+		logs, err := c.src.logsOf(c.newest, iteration)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range lines {
+			if seq := l.Event.Seq; seq < from || seq >= n {
+				continue
+			}
+			g := makes(l)
+			out[name] = hex.EncodeToString(h.blob(l.UpTo))
+			if g.entry != nil {
+				out[ledger.Results(iteration)] = hex.EncodeToString(h.blob(g.entry))
+			}
+			for log := range g.logs {
+				out["logs/"+log] = cmp.Or(c.right[log], logs[log])
+			}
+		}
+	}
+	return out, nil
 }
 
 // maxNotes is how many checkpoints, and how many verdict notes, have their own
@@ -376,25 +366,20 @@ func (c *checker) signed() {
 // for its signature where it says what it must.
 func (c *checker) checkpoint(p *point, whole bool) {
 	switch {
-	case c.Verifier == nil && p.id != "" && c.unseen[lawSignatures] == "":
+	case c.Verifier == nil && p.note != "" && c.unseen[lawSignatures] == "":
 		p.err = errors.New("stands there, but the contract has no keys")
 		return
 	case c.Verifier == nil:
 		return
-	case p.id == "":
+	case p.note == "":
 		p.err = errors.New("was not written: every commit must sign what it adds")
 		return
 	}
 	is, ok := c.was(p.lines)
-	if text, err := is.Format(); ok && err == nil && !whole && p.said == sha256.Sum256([]byte(text+"\n— "+c.Verifier.Name()+" ")) {
+	if text, err := is.Format(); ok && err == nil && !whole && strings.HasPrefix(p.note, text+"\n— "+c.Verifier.Name()+" ") {
 		return
 	}
-	note, err := c.src.Objects.Blob(p.id) // not kept: there are many
-	if err != nil {
-		p.err = fmt.Errorf("cannot be read: %w", err)
-		return
-	}
-	signed, err := c.Verifier.Checkpoint(note)
+	signed, err := c.Verifier.Checkpoint([]byte(p.note))
 	if err != nil {
 		p.err = err
 		return
@@ -417,6 +402,6 @@ func (c *checker) was(n int) (is ledger.Checkpoint, ok bool) {
 		return is, false
 	}
 	is = c.marks[i]
-	is.Lines, is.Head = n, headAt(c.Chain, n)
+	is.Lines, is.Head = n, c.head(n)
 	return is, true
 }

@@ -52,7 +52,7 @@ func (c *checker) message(i int, d *ledger.Committed, commit repo.Commit) {
 		Mechanism: c.said(d.Trailers.Mechanism, t.Mechanism), PredictedVariant: c.said(d.Trailers.PredictedVariant, t.PredictedVariant),
 		Counterexample: c.said(d.Trailers.Counterexample, t.Counterexample),
 	}
-	if key, is, should := differ(*d, want); key != "" {
+	if key, is, should := differ(d, &want); key != "" {
 		c.bad(lawCandidates, c.at(i), "%s is %s, the message of %.12s says %s", key, is, d.Candidate, should)
 	}
 }
@@ -61,7 +61,7 @@ func (c *checker) message(i int, d *ledger.Committed, commit repo.Commit) {
 // secret, or its digest where the remote refused it.
 func (c *checker) said(is, text string) string {
 	text = c.redactor.String(text)
-	if is == ledger.Withheld(text) {
+	if is != text && is == ledger.Withheld(text) {
 		return is
 	}
 	return text
@@ -90,7 +90,7 @@ func (c *checker) straight(i int, d *ledger.Committed, tip repo.Commit) error {
 	}
 	want := *d
 	want.Commits = line
-	if key, is, should := differ(*d, want); key != "" {
+	if key, is, should := differ(d, &want); key != "" {
 		c.bad(lawCandidates, c.at(i), "%s is %s, want %s", key, is, should)
 	}
 	return nil
@@ -166,7 +166,7 @@ func (c *checker) published(run *journal.Run, i int, d *ledger.Published) error 
 		return err
 	}
 	v := verdict{event: i, note: d.Note,
-		want: run.VerdictNote(c.src.Origin, d.Commit, commit.Tree, ledger.Chain{Events: c.Chain.Events[:i], Head: headAt(c.Chain, i)})}
+		want: run.VerdictNote(c.src.Origin, d.Commit, commit.Tree, i, c.head(i))}
 	if !ok {
 		v.want.Tree = ""
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// differ names the first key in which two values are written differently, and
-// how; "" in none.
+// differ names the first key in which two structs, given by pointers, are written
+// differently, and how; "" in none.
 func differ(is, want any) (key, was, should string) {
 	if reflect.DeepEqual(is, want) { // most often, and much faster
 		return "", "", ""
@@ -25,7 +25,7 @@ func differ(is, want any) (key, was, should string) {
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
 		return "the record", excerpt(a), excerpt(b)
 	}
-	for _, k := range keys(reflect.TypeOf(is)) {
+	for _, k := range keys(reflect.TypeOf(is).Elem()) {
 		if string(x[k]) != string(y[k]) {
 			return k, excerpt(x[k]), excerpt(y[k])
 		}

@@ -48,13 +48,19 @@
 // What stood on the state branch before its newest commit binds nobody any more:
 // a reader who saw it keeps its checkpoint as an anchor. It is checked all the
 // same, commit by commit, so that one that was damaged, or pushed by another hand
-// and covered up by the next, is named. What a commit must hold follows from the
-// newest records and the number of lines that its checkpoint says: segments only
-// grow, so each was a beginning of what it is now; a log came with the line that
-// names it. That makes a tree, and a tree has one id. So no old segment and no old
-// tree is read: the id is computed, of a changed segment and of the folders above
-// it alone, and compared with the one that the commit names. Only where they
-// differ is the commit looked into, to say what it is.
+// and covered up by the next, is named. A commit gives its checkpoint in its
+// message, and with it the number of its journal lines. What it must hold follows
+// from that number and the newest records: a segment was a beginning of what it is
+// now; entry and logs came with the line that names them. That makes a tree, and a
+// tree has one id. So nothing of the commit is read but the commit: the id is
+// computed, of the open segment and the folders above it alone, and compared with
+// the one that the commit names. Only where they differ is the commit looked into,
+// to say what it is.
+//
+// The journal is read once, segment by segment, and with each the trees of the
+// commits that it grew by and its attempt's logs. So what is in memory grows by
+// attempts and commits alone, some hundred bytes each, and never by the
+// repetitions of a pass.
 //
 // What every checkpoint and every verdict note says is derived and compared
 // always. Their own signatures, over bytes that the newest one covers once more,

@@ -1,249 +1,291 @@
 package verify
 
 import (
-	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
-	"hash"
+	"errors"
 	"slices"
-	"strconv"
-	"strings"
+	"sync"
 
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 )
 
-// want asks for the tree that the first lines of the journal make, with a
-// checkpoint of that id, "" for none.
+// want asks for the tree that the first lines of the journal make, with the
+// checkpoint of a commit.
 type want struct {
-	lines      int
-	checkpoint string
-	tree       *string // where the id goes
-	files      []version
+	lines int
+	point *point
 }
 
-// version is a segment as it once was: the id of so many of its bytes, as a tree
-// holds it.
-type version struct{ name, raw string }
+// grown is what a line of the journal adds to the records.
+type grown struct {
+	upTo  []byte            // the segment as it is then
+	entry []byte            // of the results, nil for none
+	logs  map[string]string // name → hash
+}
 
-// trees computes the trees that are asked for, by their number of lines. What
-// they hold follows from the newest records: segments only grow, so that each
-// once was a beginning of what it is now, and logs were there with their line.
-func (c *checker) trees(wants []want) {
-	parallel(len(wants), func(i int) {
-		from := 0
-		if i > 0 {
-			from = wants[i-1].lines
+func makes(l ledger.Line) grown {
+	g := grown{upTo: l.UpTo}
+	switch d := l.Event.Data.(type) {
+	case *ledger.Finalized:
+		g.entry = l.Entry()
+	case *ledger.Evaluated:
+		g.logs = d.Logs
+	}
+	return g
+}
+
+// growth computes what the trees of the state branch were, while the journal is
+// read. What they held follows from the newest records and the number of lines
+// that a commit's checkpoint says: a segment was a beginning of what it is now,
+// and a log came with the line that names it.
+type growth struct {
+	c      *checker
+	ids    []string         // of the segments
+	wants  []want           // by their lines
+	every  map[string][]int // where nothing is signed: tree → points
+	page   page             // that is being filled
+	pages  *pages
+	spare  chan []byte // room for segments
+	done   chan error
+	lines  int // that were followed
+	root   *folder
+	prefix string
+	hash   *hasher
+}
+
+// newGrowth prepares to follow the journal.
+func (c *checker) newGrowth() *growth {
+	width := len(c.src.State) / 2
+	g := &growth{c: c, ids: c.ids, pages: newPages(), spare: make(chan []byte, 64), done: make(chan error, 1),
+		root: &folder{width: width}, hash: newHasher(width), prefix: journal.Folder(c.src.Tag)}
+	g.root.set(g.prefix+contractName, c.newest.files[contractName])
+	return g
+}
+
+// expect prepares to find out how many journal lines every commit holds, and the
+// tree that they make. The checkpoint says how many, and whether that is true the
+// tree shows. Where nothing is signed, only one number of lines makes the tree.
+func (g *growth) expect(points []point) {
+	g.wants = make([]want, 0, len(points))
+	if g.c.sealed.Keys == nil {
+		g.every = make(map[string][]int, len(points))
+	}
+	for i := range points {
+		p := &points[i]
+		p.lines, p.want = 0, ""
+		if g.every != nil {
+			p.note = "" // another part of the message
+			g.every[p.tree] = append(g.every[p.tree], i)
+		} else if n, ok := ledger.Length(p.note); ok {
+			g.wants = append(g.wants, want{n, p})
 		}
-		wants[i].files = c.segments(from, wants[i].lines)
+	}
+	slices.SortStableFunc(g.wants, func(a, b want) int { return a.lines - b.lines })
+}
+
+// errEnough ends a reading that was not read to its end.
+var errEnough = errors.New("enough")
+
+// segments reads the journal.
+func (g *growth) segments(yield func([]byte, error) bool) {
+	err := g.c.src.blobs(g.ids, func(_ int, data []byte) error {
+		if !yield(append(g.room(len(data)), data...), nil) {
+			return errEnough
+		}
+		return nil
 	})
-	root, h := &folder{width: len(c.src.State) / 2}, newHash(len(c.src.State)/2)
-	prefix := journal.Folder(c.src.Tag)
-	root.set(prefix+contractName, c.id(contractName))
-	logs := c.logs.recorded
-	for _, w := range wants {
-		for _, f := range w.files {
-			root.put(prefix+f.name, f.raw)
+	if err != nil && !errors.Is(err, errEnough) {
+		yield(nil, err)
+	}
+}
+
+// room gives room for a segment, which may have been another's.
+func (g *growth) room(n int) []byte {
+	select {
+	case old := <-g.spare:
+		if cap(old) >= n {
+			return old[:0]
 		}
-		for ; len(logs) > 0 && logs[0].event < w.lines; logs = logs[1:] {
-			if logs[0].id != "" {
-				root.set(prefix+"logs/"+logs[0].name, logs[0].id)
+	default:
+	}
+	return make([]byte, 0, n+n/4)
+}
+
+// add takes the next line of the journal, and says what it adds to the records.
+func (g *growth) add(l ledger.Line) grown {
+	if segment := l.Event.Iteration; segment != g.page.segment {
+		g.pages.put(g.page)
+		g.page = page{segment: segment, lines: make([]grown, 0, cap(g.page.lines))}
+	}
+	made := makes(l)
+	g.page.lines = append(g.page.lines, made)
+	return made
+}
+
+// end waits until all lines were followed.
+func (g *growth) end() error {
+	g.pages.put(g.page)
+	g.pages.end()
+	return <-g.done
+}
+
+// follow takes the pages as they come, once it is known what is wanted, and has
+// their logs compared.
+func (g *growth) follow(l *logs, walked <-chan error) {
+	err := <-walked
+	if err == nil {
+		g.expect(g.c.points)
+	}
+	for p := range g.pages.all {
+		if err == nil {
+			err = g.turn(p, l)
+		}
+		if n := len(p.lines); n > 0 {
+			select {
+			case g.spare <- p.lines[n-1].upTo: // nobody looks at it any more
+			default:
 			}
 		}
-		if w.checkpoint != "" {
-			root.set(prefix+checkpointName, w.checkpoint)
-		}
-		*w.tree = hex.EncodeToString(root.sum(h))
 	}
+	g.done <- err
 }
 
-// segments gives the segments that lines from+1 to n of the journal make longer,
-// as they are then.
-func (c *checker) segments(from, n int) []version {
-	var out []version
-	h := newHash(len(c.src.State) / 2)
-	add := func(name string, length int) {
-		if length > 0 && length <= len(c.Files[name]) {
-			out = append(out, version{name, string(sumBlob(h, c.Files[name][:length]))})
+// turn follows the lines of one segment.
+func (g *growth) turn(p page, l *logs) error {
+	name := g.prefix + ledger.Segment(p.segment)
+	var held map[string]string
+	for _, line := range p.lines {
+		g.lines++
+		if line.entry != nil {
+			raw := string(g.hash.blob(line.entry))
+			g.root.put(g.prefix+ledger.Results(p.segment), raw)
+			g.c.results.compare(g.c.newest, p.segment, raw, line.entry)
 		}
-	}
-	results := 0
-	for i := from; i < n; i++ {
-		at := c.places[i]
-		results = max(results, at.entry)
-		if i+1 == n || c.places[i+1].segment != at.segment {
-			add(at.segmentName(), at.end)
-			add(ledger.Results(at.segment*ledger.SegmentSize), results)
-			results = 0
+		if len(line.logs) > 0 {
+			var err error
+			if held, err = l.held(p.segment, held); err != nil {
+				return err
+			}
+			for _, log := range l.record(g.lines-1, line.logs, held) {
+				g.root.set(g.prefix+"logs/"+log.name, log.id)
+			}
 		}
-	}
-	return out
-}
-
-// grown gives the files that lines from+1 to n of the journal make or make
-// longer, with their ids.
-func (c *checker) grown(from, n int) map[string]string {
-	out := map[string]string{}
-	for _, f := range c.segments(from, n) {
-		out[f.name] = hex.EncodeToString([]byte(f.raw))
-	}
-	for _, l := range c.logs.recorded {
-		if from <= l.event && l.event < n {
-			out["logs/"+l.name] = l.id
+		if g.wanted() {
+			g.root.put(name, string(g.hash.blob(line.upTo)))
+			g.answer()
 		}
 	}
-	return out
+	g.root.set(name, g.ids[p.segment])
+	g.root.forget(g.prefix+"logs/"+ledger.Folder(p.segment), g.hash)
+	l.leave(held)
+	return nil
 }
 
-// id is the id of a file of the newest commit.
-func (c *checker) id(name string) string {
-	return hex.EncodeToString(sumBlob(newHash(len(c.src.State)/2), c.Files[name]))
-}
-
-// newHash gives the hash whose sums are ids of so many bytes.
-func newHash(width int) hash.Hash {
-	if width == sha256.Size {
-		return sha256.New()
+// wanted says whether anybody wants the tree of the lines so far.
+func (g *growth) wanted() bool {
+	for len(g.wants) > 0 && g.wants[0].lines < g.lines {
+		g.wants = g.wants[1:]
 	}
-	return sha1.New()
+	return g.every != nil || len(g.wants) > 0 && g.wants[0].lines == g.lines
 }
 
-// begin begins to hash a git object.
-func begin(h hash.Hash, kind string, size int) {
-	var head [32]byte
-	h.Reset()
-	h.Write(append(strconv.AppendInt(append(append(head[:0], kind...), ' '), int64(size), 10), 0))
-}
-
-// sumBlob is the id that git gives to a blob.
-func sumBlob(h hash.Hash, data []byte) []byte {
-	begin(h, "blob", len(data))
-	h.Write(data)
-	return h.Sum(nil)
-}
-
-// folder is a tree as git writes it, of which files are set one after the other.
-// What has changed since its id was asked for last is hashed anew, of a long one
-// only what stands behind the first change: records are added at the end.
-type folder struct {
-	width   int // bytes of an id
-	raw     []byte
-	entries []slot // in git's order
-	touched []string
-	low     int       // offset of the first change
-	known   []byte    // the id, nil where something has changed
-	state   hash.Hash // of a long one, it has read the object up to done
-	done    int       // 0 where it has read nothing
-}
-
-// slot is one entry of a tree: what git sorts it by, where it and the id in it
-// stand, and what is below it.
-type slot struct {
-	key       string
-	start, at int
-	below     *folder
-}
-
-// longFolder is how many bytes of a tree are worth keeping what was hashed.
-const longFolder = 1 << 11
-
-// set puts a file with the blob of that id at a path.
-func (f *folder) set(path, id string) {
-	raw, _ := hex.DecodeString(id) // was read from a tree, or made here
-	f.put(path, string(raw))
-}
-
-// put is set, of an id as a tree holds it.
-func (f *folder) put(path, raw string) {
-	name, rest, nested := strings.Cut(path, "/")
-	f.known = nil
-	if !nested {
-		f.write(f.slot("100644 ", name, name), raw)
-		return
+// answer gives that tree.
+func (g *growth) answer() {
+	if g.every != nil {
+		tree := hex.EncodeToString(g.root.sum(g.hash))
+		for _, i := range g.every[tree] {
+			p := &g.c.points[i]
+			p.lines, p.want = g.lines, tree
+		}
 	}
-	i := f.slot("40000 ", name, path[:len(name)+1])
-	if f.entries[i].below == nil {
-		f.entries[i].below = &folder{width: f.width}
-	}
-	f.entries[i].below.put(rest, raw)
-	if !slices.Contains(f.touched, f.entries[i].key) {
-		f.touched = append(f.touched, f.entries[i].key)
+	for ; len(g.wants) > 0 && g.wants[0].lines == g.lines; g.wants = g.wants[1:] {
+		p := g.wants[0].point
+		g.root.put(g.prefix+checkpointName, string(g.hash.text(p.note)))
+		p.lines, p.want = g.lines, g.tree(p.tree)
 	}
 }
 
-// find looks for an entry.
-func (f *folder) find(key string) (i int, found bool) {
-	return slices.BinarySearchFunc(f.entries, key, func(s slot, key string) int { return strings.Compare(s.key, key) })
+// tree is the id of the tree of the lines so far; like is one that it is likely to
+// be, whose memory it then shares.
+func (g *growth) tree(like string) string {
+	var room [2 * sha256.Size]byte
+	id := hex.AppendEncode(room[:0], g.root.sum(g.hash))
+	if string(id) == like {
+		return like
+	}
+	return string(id)
 }
 
-// slot finds an entry, and makes it if there is none.
-func (f *folder) slot(mode, name, key string) int {
-	i, found := f.find(key)
-	if found {
-		return i
-	}
-	start := len(f.raw)
-	if i < len(f.entries) {
-		start = f.entries[i].start
-	}
-	at := start + len(mode) + len(name) + 1
-	f.raw = slices.Insert(f.raw, start, append([]byte(mode+name+"\x00"), make([]byte, f.width)...)...)
-	f.entries = slices.Insert(f.entries, i, slot{key: strings.Clone(key), start: start, at: at})
-	for j := i + 1; j < len(f.entries); j++ {
-		f.entries[j].start += at + f.width - start
-		f.entries[j].at += at + f.width - start
-	}
-	f.low, f.done = min(f.low, start), 0 // the length stands at the object's beginning
-	return i
+// page is a segment of which every line stands in its place.
+type page struct {
+	segment int
+	lines   []grown
 }
 
-// write writes the id of an entry.
-func (f *folder) write(i int, raw string) {
-	at := f.entries[i].at
-	copy(f.raw[at:at+f.width], raw)
-	f.low = min(f.low, at)
+// pages wait to be followed: as many as fit into some memory, which whoever reads
+// the journal is ahead by while the commits are still being listed.
+type pages struct {
+	mu    sync.Mutex
+	moved sync.Cond
+	list  []page
+	bytes int
+	ended bool
 }
 
-// sum is the tree's id, by a hash that may be used again.
-func (f *folder) sum(h hash.Hash) []byte {
-	if f.known != nil {
-		return f.known
-	}
-	for _, key := range f.touched {
-		i, _ := f.find(key)
-		f.write(i, string(f.entries[i].below.sum(h)))
-	}
-	f.touched = f.touched[:0]
-	if cloner, ok := f.prefix(); ok {
-		h = cloner
-	} else {
-		begin(h, "tree", len(f.raw))
-		f.low = 0
-	}
-	h.Write(f.raw[f.low:])
-	f.low, f.known = len(f.raw), h.Sum(nil)
-	return f.known
+// maxAhead is what may wait, in bytes.
+const maxAhead = 16 << 20
+
+func newPages() *pages {
+	p := &pages{}
+	p.moved.L = &p.mu
+	return p
 }
 
-// prefix gives a hash that has read the tree up to the first change, where that
-// is worth keeping.
-func (f *folder) prefix() (h hash.Hash, ok bool) {
-	if len(f.raw) < longFolder {
-		return nil, false
+func (p *pages) put(add page) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.bytes > maxAhead {
+		p.moved.Wait()
 	}
-	if f.state == nil {
-		f.state = newHash(f.width)
+	p.list, p.bytes = append(p.list, add), p.bytes+add.size()
+	p.moved.Signal()
+}
+
+// end says that no more come.
+func (p *pages) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	p.moved.Signal()
+}
+
+// all gives them in their order until the end; it is an iter.Seq.
+func (p *pages) all(yield func(page) bool) {
+	for {
+		p.mu.Lock()
+		for len(p.list) == 0 && !p.ended {
+			p.moved.Wait()
+		}
+		list := p.list
+		p.list, p.bytes = nil, 0
+		p.moved.Signal()
+		p.mu.Unlock()
+		if len(list) == 0 {
+			return
+		}
+		for _, next := range list {
+			if !yield(next) {
+				return
+			}
+		}
 	}
-	cloner, ok := f.state.(hash.Cloner)
-	if !ok {
-		return nil, false
+}
+
+func (p page) size() int {
+	if len(p.lines) == 0 {
+		return 0
 	}
-	if f.done == 0 || f.low < f.done {
-		begin(f.state, "tree", len(f.raw))
-		f.done = 0
-	}
-	f.state.Write(f.raw[f.done:f.low])
-	f.done = f.low
-	h, err := cloner.Clone()
-	return h, err == nil
+	return len(p.lines[len(p.lines)-1].upTo)
 }

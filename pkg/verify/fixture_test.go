@@ -2,6 +2,8 @@ package verify_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -307,7 +309,11 @@ func (w *world) put(files map[string][]byte, parents ...string) {
 	case parents[0] == "":
 		parents = nil
 	}
-	id, err := remote.WriteCommit(tree, parents, "changed", time.Unix(1800000000, 0))
+	note, changed := files["checkpoint"]
+	if !changed {
+		note, _ = remote.File(head, journal.Folder(tag)+"checkpoint") // an unsigned run has none
+	}
+	id, err := remote.WriteCommit(tree, parents, journal.Message("changed", note), time.Unix(1800000000, 0))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -323,33 +329,52 @@ func (w *world) state(name string) []byte {
 	return []byte(w.git(w.origin(), "cat-file", "blob", journal.StateBranch(tag)+":"+journal.Folder(tag)+name) + "\n")
 }
 
+// segments gives the journal.
+func (w *world) segments() map[string][]byte {
+	w.t.Helper()
+	folder := journal.Folder(tag)
+	out := map[string][]byte{}
+	for _, path := range strings.Fields(w.git(w.origin(), "ls-tree", "-r", "--name-only", journal.StateBranch(tag), folder+"journal/")) {
+		name := strings.TrimPrefix(path, folder)
+		out[name] = w.state(name)
+	}
+	return out
+}
+
+// last names the newest segment.
+func (w *world) last() string { return ledger.Segment(len(w.segments()) - 1) }
+
 // rewrite gives the run another past: edited events, chained again, with the
 // results and checkpoint that belong to them, signed by signer, as the only
 // commit of the state branch.
 func (w *world) rewrite(signer *ledger.Signer, text []byte, edit func([]ledger.Event) []ledger.Event) {
 	w.t.Helper()
-	chain, err := ledger.ReadJournal(map[string][]byte{ledger.Segment(0): w.state(ledger.Segment(0))})
+	chain, err := ledger.ReadJournal(w.segments())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if text == nil {
 		text = w.state("contract.md")
 	}
-	chain, journalText, err := ledger.Chain{}.Append(edit(chain.Events)...)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var results []byte
-	for _, e := range chain.Events {
+	files := map[string][]byte{"contract.md": text, "checkpoint": nil}
+	events := edit(chain.Events)
+	chain = ledger.Chain{}
+	hash := sha256.New()
+	for _, e := range events {
+		var line []byte
+		if chain, line, err = chain.Append(e); err != nil {
+			w.t.Fatal(err)
+		}
+		segment := ledger.Segment(e.Iteration)
+		files[segment] = append(files[segment], line...)
 		if f, ok := e.Data.(*ledger.Finalized); ok {
-			line, err := ledger.FormatEntry(f.Entry)
-			if err != nil {
+			if line, err = ledger.FormatEntry(f.Entry); err != nil {
 				w.t.Fatal(err)
 			}
-			results = append(results, line...)
+			files[ledger.Results(e.Iteration)] = line
+			hash.Write(line)
 		}
 	}
-	files := map[string][]byte{"contract.md": text, ledger.Segment(0): journalText, ledger.Results(0): results, "checkpoint": nil}
 	if signer != nil {
 		origin, err := ledger.Origin(w.origin(), string(tag))
 		if err != nil {
@@ -357,7 +382,7 @@ func (w *world) rewrite(signer *ledger.Signer, text []byte, edit func([]ledger.E
 		}
 		files["checkpoint"], err = signer.Checkpoint(ledger.Checkpoint{
 			Origin: origin, Lines: len(chain.Events), Head: chain.Head,
-			Contract: string(contract.Sum(text)), Results: ledger.Hash(results),
+			Contract: string(contract.Sum(text)), Results: "sha256:" + hex.EncodeToString(hash.Sum(nil)),
 		})
 		if err != nil {
 			w.t.Fatal(err)

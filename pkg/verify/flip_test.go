@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"runtime"
@@ -26,6 +27,7 @@ type memory struct {
 	commits map[string]repo.Commit
 	trees   map[string]map[string]string // tree → path → blob
 	blobs   map[string][]byte
+	folders map[string][]repo.Entry // what stands directly in a tree, of the newest commit and its folders
 }
 
 func (m *memory) Commit(id string) (repo.Commit, error) {
@@ -46,6 +48,57 @@ func (m *memory) Blob(id string) ([]byte, error) {
 
 func (m *memory) Diff(from, to string) ([]repo.Change, error) {
 	return changes(m.trees[m.commits[from].Tree], m.trees[m.commits[to].Tree]), nil
+}
+
+func (m *memory) FirstParents(tip string, visit func(repo.Commit) bool) error {
+	return firstParents(m, tip, visit)
+}
+
+func (m *memory) Folders(trees []string, take func(int, []repo.Entry) error) error {
+	return folders(m.folders, trees, take)
+}
+
+func (m *memory) Stream(n int, ids iter.Seq[string], take func(int, []byte, error) error) error {
+	return stream(m, ids, take)
+}
+
+// firstParents, folders and stream read in bulk what is read one by one.
+func firstParents(o verify.Single, tip string, visit func(repo.Commit) bool) error {
+	for id := tip; id != ""; {
+		c, err := o.Commit(id)
+		if err != nil {
+			return err
+		}
+		if id = ""; visit(c) && len(c.Parents) > 0 {
+			id = c.Parents[0]
+		}
+	}
+	return nil
+}
+
+func folders(all map[string][]repo.Entry, trees []string, take func(int, []repo.Entry) error) error {
+	for i, id := range trees {
+		entries, ok := all[id]
+		if !ok {
+			return &repo.MissingError{ID: id}
+		}
+		if err := take(i, entries); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func stream(o verify.Single, ids iter.Seq[string], take func(int, []byte, error) error) error {
+	i := 0
+	for id := range ids {
+		data, err := o.Blob(id)
+		if err := take(i, data, err); err != nil {
+			return err
+		}
+		i++
+	}
+	return nil
 }
 
 func changes(before, after map[string]string) []repo.Change {
@@ -90,7 +143,32 @@ func remember(t testing.TB, src verify.Source) *memory {
 			must(t, err)
 		}
 	}
+	m.folders = map[string][]repo.Entry{}
+	nest(m.folders, m.trees[m.commits[src.State].Tree], "")
 	return m
+}
+
+// nest lists what stands directly in each folder of a tree, by the folders' ids,
+// and gives the id of the one below a prefix.
+func nest(out map[string][]repo.Entry, files map[string]string, prefix string) string {
+	var entries []repo.Entry
+	seen := map[string]bool{}
+	for path, blob := range files {
+		rest, ok := strings.CutPrefix(path, prefix)
+		name, _, nested := strings.Cut(rest, "/")
+		switch {
+		case !ok || seen[name]:
+			continue
+		case nested:
+			entries = append(entries, repo.Entry{Path: name, Mode: "40000", ID: nest(out, files, prefix+name+"/")})
+		default:
+			entries = append(entries, repo.Entry{Path: name, Mode: repo.ModeFile, ID: blob})
+		}
+		seen[name] = true
+	}
+	tree := treeID(files, prefix, func(id string) string { return id })
+	out[tree] = entries
+	return tree
 }
 
 // flipped is a memory in which one commit of the state branch has other bytes in
@@ -99,8 +177,21 @@ type flipped struct {
 	*memory
 	commit repo.Commit
 	files  map[string]string
+	below  map[string][]repo.Entry // its folders, where it is the newest
 	id     string
 	data   []byte
+}
+
+func (f *flipped) FirstParents(tip string, visit func(repo.Commit) bool) error {
+	return firstParents(f, tip, visit)
+}
+
+func (f *flipped) Folders(trees []string, take func(int, []repo.Entry) error) error {
+	return folders(f.below, trees, take)
+}
+
+func (f *flipped) Stream(n int, ids iter.Seq[string], take func(int, []byte, error) error) error {
+	return stream(f, ids, take)
 }
 
 func (f *flipped) Commit(id string) (repo.Commit, error) {
@@ -240,8 +331,10 @@ func flipBit(src verify.Source, m *memory, commit, path string, bit int) (by str
 	f.files = maps.Clone(m.trees[f.commit.Tree])
 	f.files[path] = f.id
 	f.commit.Tree = treeOf(f.files)
-	src.Objects = f
+	src.Objects, f.below = f, m.folders
 	if commit == src.State {
+		f.below = map[string][]repo.Entry{}
+		nest(f.below, f.files, "")
 		_, err := verify.Read(src)
 		if wrong(err) {
 			return "every reader", nil

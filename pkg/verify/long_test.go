@@ -56,7 +56,7 @@ func TestLong(t *testing.T) {
 	}
 	// An older state on top: only who sees its parent, or saw it before, can know.
 	state := journal.StateBranch(tag)
-	older := gitIn(t, dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit-tree", state+"~1^{tree}", "-m", "x", "-p", state)
+	older := gitIn(t, dir, "-c", "user.name=Ada", "-c", "user.email=ada@example.com", "commit-tree", state+"~1^{tree}", "-m", strings.TrimSpace(gitIn(t, dir, "show", "-s", "--format=%B", state+"~1")), "-p", state)
 	gitIn(t, dir, "update-ref", "refs/heads/"+state, strings.TrimSpace(older))
 	for _, c := range []struct {
 		depth  int
@@ -72,8 +72,8 @@ func TestLong(t *testing.T) {
 }
 
 // TestAppendIsFlat has a supervisor append one event to runs of several lengths,
-// and counts what it writes: as many objects, and no more bytes but the names of
-// the segments in the two folders that hold them.
+// and counts what it writes: as many objects, and no more bytes but the names in
+// the two folders above a segment, of a hundred attempts and of the hundreds.
 func TestAppendIsFlat(t *testing.T) {
 	t.Parallel()
 	lengths := []int{10, 100}
@@ -100,8 +100,8 @@ func TestAppendIsFlat(t *testing.T) {
 		if objects == 0 {
 			objects, bytes = many, size
 		}
-		const name = len("100644 000.jsonl\x00") + 20
-		if most := bytes + n/10*name + 1000; many != objects || size > most {
+		const name = len("100644 10000.jsonl\x00") + 20
+		if most := bytes + (100+n/100)*name; many != objects || size > most {
 			t.Errorf("after %d attempts an event costs %d objects of %d bytes, want %d of at most %d", n, many, size, objects, most)
 		}
 	}

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func (w *world) below(n int, change func()) string {
 	foreign := w.git(w.origin(), "rev-parse", branch)
 	at := foreign
 	for _, id := range behind {
-		args := []string{"commit-tree", id + "^{tree}", "-m", "x", "-p", at}
+		args := []string{"commit-tree", id + "^{tree}", "-m", w.git(w.origin(), "show", "-s", "--format=%B", id), "-p", at}
 		for _, p := range strings.Fields(w.git(w.origin(), "show", "-s", "--format=%P", id))[1:] {
 			args = append(args, "-p", p)
 		}
@@ -35,6 +36,14 @@ func (w *world) below(n int, change func()) string {
 	}
 	w.set(branch, at)
 	return foreign
+}
+
+const otherMessage = "is not the one that goes with its checkpoint"
+
+// say gives the newest commit of the state branch another message.
+func (w *world) say(message string) {
+	state := journal.StateBranch(tag)
+	w.set(state, w.git(w.origin(), "commit-tree", state+"^{tree}", "-m", message, "-p", w.back(1)))
 }
 
 // TestMiddle puts a commit into the middle of the state branch which those behind
@@ -53,15 +62,15 @@ func TestMiddle(t *testing.T) {
 	}{
 		{"a file too many", "does not belong", func(w *world) { w.put(map[string][]byte{"notes.md": []byte("x")}, w.back(1)) }},
 		{"a commit too many", "is not the newest journal up to any line behind", func(w *world) { w.put(nil) }},
-		{"a line changed", "journal/000.jsonl", func(w *world) { edit(w, segment, "prepared", "Prepared") }},
-		{"a line dropped", "journal/000.jsonl", func(w *world) {
+		{"a line changed", ledger.Segment(0), func(w *world) { edit(w, segment, "prepared", "Prepared") }},
+		{"a line dropped", ledger.Segment(0), func(w *world) {
 			lines := strings.SplitAfter(string(w.state(segment)), "\n")
 			w.put(map[string][]byte{segment: []byte(strings.Join(append(lines[:2:2], lines[3:]...), ""))}, w.back(1))
 		}},
-		{"a line early", "journal/000.jsonl", func(w *world) {
+		{"a line early", ledger.Segment(0), func(w *world) {
 			w.put(map[string][]byte{segment: []byte(string(w.state(segment)) + "{}\n")}, w.back(1))
 		}},
-		{"results changed", "results/000.jsonl", func(w *world) { edit(w, ledger.Results(0), "keep", "kept") }},
+		{"results changed", ledger.Results(0), func(w *world) { edit(w, ledger.Results(0), "keep", "kept") }},
 		{"results gone", "is gone", func(w *world) { w.put(map[string][]byte{ledger.Results(0): nil}, w.back(1)) }},
 		{"the contract changed", "a run has one contract", func(w *world) { edit(w, "contract.md", "Answer", "answer") }},
 		{"a log changed", "a log is written once", func(w *world) { w.put(map[string][]byte{log: []byte("x")}, w.back(1)) }},
@@ -70,7 +79,7 @@ func TestMiddle(t *testing.T) {
 		{"a log early", "is recorded by none", func(w *world) {
 			w.put(map[string][]byte{"logs/000/3/candidate-0-a.log.gz": []byte("x")}, w.back(1))
 		}},
-		{"a segment early", "journal/001.jsonl", func(w *world) { w.put(map[string][]byte{ledger.Segment(10): []byte("x")}, w.back(1)) }},
+		{"a segment early", ledger.Segment(10), func(w *world) { w.put(map[string][]byte{ledger.Segment(10): []byte("x")}, w.back(1)) }},
 		{"no checkpoint", "checkpoint", func(w *world) { w.put(map[string][]byte{"checkpoint": nil}, w.back(1)) }},
 		{"no file at all", "is gone", func(w *world) {
 			empty := w.git(w.origin(), "hash-object", "-t", "tree", "-w", "/dev/null")
@@ -78,6 +87,8 @@ func TestMiddle(t *testing.T) {
 		}},
 		{"an empty folder", "is not written as git writes", func(w *world) { w.add("40000 z\x00", emptyTree) }},
 		{"a program", "has mode", func(w *world) { w.mode("100755") }},
+		{"no checkpoint in the message", otherMessage, func(w *world) { w.say("x") }},
+		{"another's message", otherMessage, func(w *world) { w.say(w.git(w.origin(), "show", "-s", "--format=%B", w.back(1))) }},
 		{"another parent", "which none of its", func(w *world) { w.put(nil, w.back(1), w.git(w.origin(), "rev-parse", "main")) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,7 +98,7 @@ func TestMiddle(t *testing.T) {
 			t.Parallel()
 			w := signed().copy(t)
 			checkMiddle(t, w, w.below(4, func() { c.do(w) }), c.says)
-			if ci && c.name != "no checkpoint" {
+			if ci && c.name != "no checkpoint" && c.says != otherMessage {
 				w := unsigned().copy(t)
 				checkMiddle(t, w, w.below(4, func() { c.do(w) }), c.says)
 			}
@@ -135,4 +146,60 @@ func (w *world) mode(mode string) {
 	records := w.tree(strings.ReplaceAll(w.raw(state+":"+strings.TrimSuffix(journal.Folder(tag), "/")), "100644", mode))
 	root := w.tree("40000 .research-loop\x00" + bin(w.tree("40000 "+string(tag)+"\x00"+bin(records))))
 	w.set(state, w.git(w.origin(), "commit-tree", root, "-m", "x", "-p", w.back(1)))
+}
+
+// TestLogsGone has the newest commit of a run drop its logs: it is named, and none
+// of those that brought them.
+func TestLogsGone(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t, dir: t.TempDir()}
+	dir := w.dir + "/widget.git"
+	must(t, os.Symlink("widget.git", w.origin()))
+	const attempts = 12
+	write(t, dir, func(sink io.Writer) *clerk {
+		k := newClerk(t, sink)
+		for range attempts {
+			k.attempt(2)
+		}
+		return k
+	})
+	gone := map[string][]byte{}
+	for _, path := range strings.Fields(w.git(dir, "ls-tree", "-r", "--name-only", journal.StateBranch(tag), journal.Folder(tag)+"logs/")) {
+		gone[strings.TrimPrefix(path, journal.Folder(tag))] = nil
+	}
+	for _, name := range []string{"logs/000/3/candidate-1.log.gz", ""} {
+		lost, missing := map[string][]byte{name: nil}, 1
+		if name == "" {
+			lost, missing = gone, 2*attempts
+		}
+		before := w.git(dir, "rev-parse", journal.StateBranch(tag))
+		w.put(lost, w.back(1))
+		checkGone(t, dir, missing)
+		w.set(journal.StateBranch(tag), before)
+	}
+}
+
+// checkGone verifies a run whose newest commit lacks so many logs.
+func checkGone(t *testing.T, dir string, missing int) {
+	t.Helper()
+	src := packed(t, dir)
+	report, err := verify.Run(src)
+	must(t, err)
+	for _, l := range report.Laws {
+		switch l.Name {
+		case "logs":
+			if len(l.Findings) != missing {
+				t.Errorf("%d logs are missing, want %d: %v", len(l.Findings), missing, l.Findings)
+			}
+		default:
+			for _, f := range l.Findings {
+				if l.Name != "branch" || !strings.Contains(f.Place, src.State[:12]) {
+					t.Errorf("%s: %s %s: want nothing but about %s", l.Name, f.Place, f.Is, src.State)
+				}
+			}
+		}
+	}
+	if law, _, _ := report.First(); law != "branch" {
+		t.Errorf("the law of %q is broken first, want branch", law)
+	}
 }

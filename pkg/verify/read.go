@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
+	"iter"
+	"maps"
+	"slices"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
@@ -16,11 +18,30 @@ import (
 // object that is not there is a *repo.MissingError. *repo.Clone and *repo.Work
 // satisfy it.
 type Objects interface {
+	Single
+	Bulk
+}
+
+// Single reads one object.
+type Single interface {
 	Commit(id string) (repo.Commit, error)
 	// Diff lists what differs between the trees of two commits, all files of
 	// the second where the first is "".
 	Diff(from, to string) ([]repo.Change, error)
 	Blob(id string) ([]byte, error)
+}
+
+// Bulk reads many objects, in their order, until there is an error, also one of
+// its caller's.
+type Bulk interface {
+	// FirstParents shows a commit, its first parent, and so on.
+	FirstParents(tip string, visit func(repo.Commit) (more bool)) error
+	// Folders shows what stands directly in each of many trees, names in place
+	// of paths.
+	Folders(trees []string, take func(i int, entries []repo.Entry) error) error
+	// Stream shows some n blobs, or what is wrong with them, while ids go on to
+	// come; data is take's only while it runs.
+	Stream(n int, ids iter.Seq[string], take func(i int, data []byte, err error) error) error
 }
 
 // Source says where the records of a run are, and by what they are judged.
@@ -42,80 +63,14 @@ type Source struct {
 	All bool
 }
 
-// bulk is an Objects that is faster when it is asked for many objects at once;
-// *repo.Clone and *repo.Work are.
-type bulk interface {
-	FirstParents(tip string, visit func(repo.Commit) bool) error
-	FilesAt(commits []string, path string, take func(i int, id string, data []byte) error) error
-	Blobs(ids []string, take func(i int, data []byte) error) error
-}
-
-// firstParents shows visit a commit, its first parent, and so on.
-func (src Source) firstParents(tip string, visit func(repo.Commit) bool) error {
-	if o, ok := src.Objects.(bulk); ok {
-		return o.FirstParents(tip, visit)
-	}
-	for id := tip; id != ""; {
-		c, err := src.Objects.Commit(id)
-		if err != nil {
-			return err
-		}
-		visit(c)
-		id = ""
-		if len(c.Parents) > 0 {
-			id = c.Parents[0]
-		}
-	}
-	return nil
-}
-
-// filesAt shows take the file at a path of each commit of a line of them: its
-// id, "" where there is none, and its contents, take's only while it runs.
-func (src Source) filesAt(commits []string, path string, take func(i int, id string, data []byte) error) error {
-	if o, ok := src.Objects.(bulk); ok {
-		return o.FilesAt(commits, path, take)
-	}
-	before, id := "", ""
-	var data []byte
-	for i, commit := range commits {
-		changes, err := src.Objects.Diff(before, commit)
-		if err != nil {
-			return err
-		}
-		for _, change := range changes {
-			if change.Path != path {
-				continue
-			}
-			if id, data = change.To.ID, nil; id == "" {
-				continue
-			}
-			if data, err = src.Objects.Blob(id); err != nil {
-				return err
-			}
-		}
-		if err := take(i, id, data); err != nil {
-			return err
-		}
-		before = commit
-	}
-	return nil
-}
-
 // blobs shows take the contents of many blobs; data is take's only while it runs.
 func (src Source) blobs(ids []string, take func(i int, data []byte) error) error {
-	if o, ok := src.Objects.(bulk); ok {
-		return o.Blobs(ids, take)
-	}
-	for i, id := range ids {
-		data, err := src.Objects.Blob(id)
+	return src.Objects.Stream(len(ids), slices.Values(ids), func(i int, data []byte, err error) error {
 		if err == nil {
 			err = take(i, data)
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 // Anchor is a checkpoint or a verdict note that was seen before. One that does not
@@ -130,14 +85,16 @@ type Anchor struct {
 type Records struct {
 	Run   *journal.Run
 	Chain ledger.Chain
-	// Files are the files of the run's folder by their names below it, logs left out.
+	// Files are the files of the run's folder by their names below it, logs left
+	// out: all of them for a reader, contract and checkpoint for Run.
 	Files map[string][]byte
 	// Verifier is the key that signs the run, nil where nothing is signed.
 	Verifier *ledger.Verifier
 	// Ignored are anchors that do not verify, by their place.
 	Ignored []string
 
-	logs map[string]string // files below logs/ → blob
+	newest *newest
+	hashes []string // of the journal's lines
 }
 
 // BreachError says that records are not what they must be. It is an integrity
@@ -160,7 +117,7 @@ func breach(law, place, format string, args ...any) *BreachError {
 // from an anchor. Errors are *BreachError, *ledger.CorruptError,
 // *contract.SealError; and whatever Objects says.
 func Read(src Source) (*Records, error) {
-	r, sealed, err := src.open()
+	r, sealed, err := src.open(func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +131,10 @@ func Read(src Source) (*Records, error) {
 	if r.Run, r.Chain, err = journal.Read(src.Tag, r.Files); err != nil {
 		return nil, err
 	}
+	for _, e := range r.Chain.Events[1:] {
+		r.hashes = append(r.hashes, e.Prev)
+	}
+	r.hashes = append(r.hashes, r.Chain.Head)
 	if r.Verifier != nil {
 		if b := agree(signed, r.Run.Checkpoint(src.Origin, r.Chain), checkpointName); b != nil {
 			return nil, b
@@ -187,32 +148,22 @@ const (
 	checkpointName = "checkpoint"
 )
 
-// open reads the files of the state branch and the sealed contract.
-func (src Source) open() (*Records, *contract.Sealed, error) {
-	r := &Records{Files: map[string][]byte{}, logs: map[string]string{}}
-	all, err := src.Objects.Diff("", src.State)
+// open lists the records, reads those files of them that are wanted, contract and
+// checkpoint always, and opens the sealed contract.
+func (src Source) open(wanted func(name string) bool) (*Records, *contract.Sealed, error) {
+	list, err := src.list()
 	if err != nil {
 		return nil, nil, err
 	}
+	r := &Records{Files: map[string][]byte{}, newest: list}
 	var names, ids []string
-	seen := make(map[string]bool, len(all))
-	for _, f := range all {
-		name, err := src.name(f.To)
-		if err != nil {
-			return nil, nil, err
+	for _, name := range slices.Sorted(maps.Keys(list.files)) { // what lies together is read together
+		if name == contractName || name == checkpointName || wanted(name) {
+			names, ids = append(names, name), append(ids, list.files[name])
 		}
-		if seen[name] {
-			return nil, nil, breach("branch", f.Path, "stands in the tree twice")
-		}
-		seen[name] = true
-		if log, ok := strings.CutPrefix(name, "logs/"); ok {
-			r.logs[log] = f.To.ID
-			continue
-		}
-		names, ids = append(names, name), append(ids, f.To.ID)
 	}
 	err = src.blobs(ids, func(i int, data []byte) error {
-		r.Files[names[i]] = bytes.Clone(data)
+		r.Files[names[i]] = append([]byte{}, data...)
 		return nil
 	})
 	if err != nil {
@@ -227,22 +178,6 @@ func (src Source) open() (*Records, *contract.Sealed, error) {
 		err = breach("seal", contractName, "is no sealed contract: %s", faults.List[0].Message)
 	}
 	return r, sealed, err
-}
-
-// name gives a file's name below the run's folder.
-func (src Source) name(e repo.Entry) (string, error) {
-	name, ok := strings.CutPrefix(e.Path, journal.Folder(src.Tag))
-	folder, rest, nested := strings.Cut(name, "/")
-	switch {
-	case !ok:
-	case e.Mode != repo.ModeFile:
-		return "", breach("branch", e.Path, "has mode %s, want %s", e.Mode, repo.ModeFile)
-	case !nested && (name == contractName || name == checkpointName),
-		nested && (folder == "journal" || folder == "results") && !strings.Contains(rest, "/"),
-		nested && folder == "logs":
-		return name, nil
-	}
-	return "", breach("branch", fmt.Sprintf("%+q", e.Path), "does not belong on %s", journal.StateBranch(src.Tag))
 }
 
 // trust finds the run's verifier where alone it may be found: in the draft on
@@ -357,26 +292,23 @@ func (src Source) anchor(r *Records, a Anchor) error {
 		r.Ignored = append(r.Ignored, a.Where)
 		return nil
 	}
-	switch head := headAt(r.Chain, c.Lines); {
+	switch head := r.head(c.Lines); {
 	case c.Contract != is:
 		return breach(law, a.Where, "was seen under contract %s, the run is now under %s: REPLACED", c.Contract, is)
 	case head == "":
-		return breach(law, a.Where, "was seen with %d journal lines, there are only %d now, at state commit %.12s: ROLLBACK", c.Lines, len(r.Chain.Events), src.State)
+		return breach(law, a.Where, "was seen with %d journal lines, there are only %d now, at state commit %.12s: ROLLBACK", c.Lines, len(r.hashes), src.State)
 	case head != c.Head:
 		return breach(law, a.Where, "has %s as the hash of line %d, the journal now has %s there: FORK", c.Head, c.Lines, head)
 	}
 	return nil
 }
 
-// headAt is the hash of the last of the first n lines, "" where there are fewer.
-func headAt(chain ledger.Chain, n int) string {
-	switch {
-	case n < len(chain.Events):
-		return chain.Events[n].Prev
-	case n == len(chain.Events):
-		return chain.Head
+// head is the hash of the last of the first n lines, "" where there are fewer.
+func (r *Records) head(n int) string {
+	if n < 1 || n > len(r.hashes) {
+		return ""
 	}
-	return ""
+	return r.hashes[n-1]
 }
 
 // descends says whether ancestor is tip or reachable from it.

@@ -2,8 +2,11 @@ package verify
 
 import (
 	"bytes"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,84 +15,125 @@ import (
 	"github.com/research-loop/research-loop/pkg/ledger"
 )
 
-// replay follows the journal line by line. Before an event is added to the run,
-// what it says is derived from the run as it was. Of a line that was followed
-// only its place and hash are kept. whole is false where the journal cannot be
-// read to its end.
-func (c *checker) replay() (whole bool, err error) {
-	segments := map[string][]byte{}
-	results := ledger.Projection{Segments: map[string][]byte{}}
-	for name, data := range c.Files {
-		switch folder, _, _ := strings.Cut(name, "/"); folder {
-		case "journal":
-			segments[name] = data
-		case "results":
-			results.Segments[name] = data
-		}
-	}
-	lines := 0
-	for _, data := range segments {
-		lines += bytes.Count(data, []byte("\n"))
-	}
-	c.places, c.Chain.Events = make([]place, 0, lines), make([]ledger.Event, 0, lines)
+// replay follows the journal line by line, and with it what the trees of the
+// state branch and the logs must be. Before an event is added to the run, what it
+// says is derived from the run as it was. Of a line that was followed only its
+// place and hash are kept. whole is false where the journal cannot be read to its
+// end.
+func (c *checker) replay(walked <-chan error) (whole bool, err error) {
 	if c.Run, err = journal.Fold(c.sealed, nil); err != nil {
 		return false, err
 	}
-	for line, err := range ledger.Lines(segments) {
-		if err != nil {
-			return false, c.note(lawChain, err)
-		}
-		c.keep(line, &results)
-		if err := c.follow(line.Event); err != nil {
-			return false, err
-		}
+	if c.ids, err = c.newest.segments(); err != nil {
+		return false, errors.Join(<-walked, c.note(lawChain, err))
+	}
+	c.results.made = make([]bool, len(c.ids))
+	// What grows by attempts has room for all of them: a long run would be copied
+	// over and over.
+	c.Run.Entries = make([]ledger.Entry, 0, len(c.ids))
+	c.verdicts, c.marks = make([]verdict, 0, len(c.ids)), make([]ledger.Checkpoint, 0, len(c.ids))
+	if n, ok := ledger.Length(string(c.Files[checkpointName])); ok { // as it says
+		n = min(n, maxLines)
+		c.places, c.hashes = make([]place, 0, n), make([]string, 0, n)
+	}
+	c.logs = newLogs(c.src, c.newest, nil, false)
+	g := c.newGrowth()
+	go g.follow(c.logs, walked)
+	err = c.lines(g)
+	err = errors.Join(err, g.end())
+	if err == nil {
+		err = c.logs.rest()
+	}
+	err = errors.Join(err, c.logs.end())
+	var corrupt *ledger.CorruptError
+	if errors.As(err, &corrupt) {
+		return false, c.note(lawChain, corrupt)
+	}
+	if err != nil {
+		return false, c.note(lawBranch, err)
 	}
 	c.unrestored(nil)
-	if err := results.End(); err != nil {
-		_ = c.note(lawResults, err) // always a *ledger.CorruptError
-		c.project(segments)
-	}
-	c.say(lawChain, "%d lines in %d segments, each names the hash of the one before", len(c.places), len(segments))
+	c.checkLogs()
+	c.say(lawChain, "%d lines in %d segments, each names the hash of the one before", len(c.places), len(c.ids))
 	c.say(lawResults, "%d entries, as the journal finalized them", c.count.entries)
-	return true, nil
+	return true, c.checkResults()
 }
 
-// project gives the results that the journal makes, where others stand in the
-// newest commit: they are what the commits before had to hold.
-func (c *checker) project(segments map[string][]byte) {
-	maps.DeleteFunc(c.Files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "results/") })
-	for line, err := range ledger.Lines(segments) {
-		if _, ok := line.Event.Data.(*ledger.Finalized); ok && err == nil { // it was read before
-			name := ledger.Results(line.Event.Iteration)
-			c.Files[name] = append(c.Files[name], line.Entry()...)
+// maxLines bounds what is made room for before it is read.
+const maxLines = 1 << 20
+
+// lines replays the journal.
+func (c *checker) lines(g *growth) error {
+	for line, err := range ledger.Stream(g.segments) {
+		if err != nil {
+			return err
+		}
+		made := g.add(line)
+		c.keep(line)
+		if err := c.follow(line.Event, made.entry); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // keep keeps what is asked of a line when its event is forgotten.
-func (c *checker) keep(l ledger.Line, results *ledger.Projection) {
+func (c *checker) keep(l ledger.Line) {
 	e := l.Event
-	p := place{segment: e.Iteration / ledger.SegmentSize, line: l.Number, end: l.End, iteration: e.Iteration, kind: e.Data.Kind()}
 	if _, ok := e.Data.(*ledger.Finalized); ok {
-		text := l.Entry()
-		results.Add(e.Iteration, text)
-		c.entryEnd[p.segment] += len(text)
-		p.entry = c.entryEnd[p.segment]
 		c.count.entries++
 	}
 	for _, id := range journal.Naming(e.Data) {
 		c.names = append(c.names, naming{len(c.places), id})
 	}
-	c.places = append(c.places, p)
-	if d, ok := e.Data.(*ledger.Evaluated); ok {
-		c.logs.add(len(c.places)-1, d.Logs)
+	c.places = append(c.places, place{iteration: e.Iteration, line: l.Number, end: len(l.UpTo), kind: e.Data.Kind()})
+	c.hashes = append(c.hashes, l.Hash)
+}
+
+// results compares the entries of the newest commit with those that the journal
+// makes.
+type results struct {
+	made []bool // by attempt
+	// The first that differs, and what the journal makes of it.
+	wrong string
+	want  []byte
+}
+
+func (r *results) compare(list *newest, iteration int, raw string, entry []byte) {
+	r.made[iteration] = true
+	name := ledger.Results(iteration)
+	if r.wrong == "" && hex.EncodeToString([]byte(raw)) != list.files[name] {
+		r.wrong, r.want = name, bytes.Clone(entry)
 	}
-	e.Data = nil
-	c.Chain.Events, c.Chain.Head = append(c.Chain.Events, e), l.Hash
+}
+
+// checkResults says which entry is not what the journal makes of it.
+func (c *checker) checkResults() error {
+	if name := c.results.wrong; name != "" {
+		var is []byte
+		if id := c.newest.files[name]; id != "" {
+			data, err := c.src.Objects.Blob(id)
+			if err != nil {
+				return err
+			}
+			is = append([]byte{}, data...)
+		}
+		return c.note(lawResults, ledger.Projected(name, is, c.results.want))
+	}
+	made := map[string]bool{}
+	for i, ok := range c.results.made {
+		made[ledger.Results(i)] = ok
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.newest.files)) {
+		if strings.HasPrefix(name, "results/") && !made[name] {
+			return c.note(lawResults, ledger.Unprojected(name))
+		}
+	}
+	return nil
 }
 
 // follow derives what an event says, and adds it to the run.
-func (c *checker) follow(e ledger.Event) error {
+func (c *checker) follow(e ledger.Event, entry []byte) error {
 	i := len(c.places) - 1
 	c.unrestored(e.Data)
 	if c.followed < i { // the journal could not be followed so far
@@ -98,7 +142,7 @@ func (c *checker) follow(e ledger.Event) error {
 	if err := c.event(c.Run, i, e); err != nil {
 		return err
 	}
-	if err := c.Run.Apply(e); err != nil {
+	if err := c.Run.ApplyRead(e, entry); err != nil {
 		c.bad(lawOrder, c.at(i), "%v", err)
 		why := fmt.Sprintf("the journal cannot be followed beyond line %d", i)
 		c.skip(why, lawSignatures, lawLeases, lawLimits, lawGate, lawCandidates, lawDecisions, lawRestores, lawLogs, lawTip)
@@ -106,23 +150,29 @@ func (c *checker) follow(e ledger.Event) error {
 	}
 	c.followed = i + 1
 	if c.Verifier != nil {
-		c.mark(c.Run.Checkpoint(c.src.Origin, ledger.Chain{}))
+		c.mark()
 	}
+	if n := len(c.Run.Entries); n > 0 { // of a long run that would be very much
+		c.Run.Entries[n-1].Repetitions = nil
+	}
+	c.Run.History = nil
 	return nil
 }
 
 // mark keeps what a checkpoint says as of the line that was followed last, if
 // it is not what it said before: lines and head are known of every line.
-func (c *checker) mark(is ledger.Checkpoint) {
-	if n := len(c.marks); n > 0 {
-		is.Lines = c.marks[n-1].Lines
-		if is == c.marks[n-1] {
-			return
-		}
+func (c *checker) mark() {
+	use := c.Run.Use()
+	if is := (marked{len(c.Run.Entries), use.Used(), use.Budget}); is != c.marked || len(c.marks) == 0 {
+		c.marked = is
+		mark := c.Run.Checkpoint(c.src.Origin, ledger.Chain{})
+		mark.Lines = c.followed
+		c.marks = append(c.marks, mark)
 	}
-	is.Lines = c.followed
-	c.marks = append(c.marks, is)
 }
+
+// marked is all that a checkpoint says of, beside the journal.
+type marked struct{ entries, used, budget int }
 
 // unrestored refuses that an attempt ended without the restore that it needed,
 // unless the next event says that the run is halted.
@@ -276,7 +326,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 func (c *checker) began(i int, d *ledger.Sealed) error {
 	f := c.sealed.Facts
 	want := ledger.Sealed{Contract: string(c.sealed.Digest), Baseline: f.Baseline, Tree: d.Tree, Pinned: f.Pinned, Tool: f.Tool}
-	if key, is, should := differ(*d, want); key != "" {
+	if key, is, should := differ(d, &want); key != "" {
 		c.bad(lawSeal, c.at(i), "%s is %s, the sealed contract says %s", key, is, should)
 	}
 	commit, ok, err := c.commit(lawSeal, c.at(i), f.Baseline, true)
@@ -323,7 +373,7 @@ func (c *checker) decided(run *journal.Run, i int, d *ledger.Decided) {
 		return
 	}
 	want.Head = d.Head
-	if key, is, should := differ(*d, want); key != "" {
+	if key, is, should := differ(d, &want); key != "" {
 		c.bad(lawDecisions, c.at(i), "%s is %s, want %s", key, is, should)
 	}
 }
@@ -335,7 +385,7 @@ func (c *checker) finalized(run *journal.Run, i int, e ledger.Event, d *ledger.F
 		return
 	}
 	want := run.Entry(d.Entry.EndedAt, d.Entry.Level)
-	if key, is, should := differ(d.Entry, want); key != "" {
+	if key, is, should := differ(&d.Entry, &want); key != "" {
 		c.bad(lawDecisions, c.at(i), "%s is %s, want %s", key, is, should)
 	}
 	if d.Entry.EndedAt.After(e.Time) || d.Entry.EndedAt.Before(a.StartedAt) {

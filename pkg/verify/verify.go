@@ -1,10 +1,12 @@
 package verify
 
 import (
+	"crypto/sha1"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -103,19 +105,22 @@ type checker struct {
 	text     map[string]string // what a law's line says
 	unseen   map[string]string // why a law was not checked
 	absent   map[string]int    // commits that a shallow clone does not have, by law
+	ids      []string          // of the journal's segments
 	places   []place           // of the journal's lines
 	names    []naming          // commits that its lines name, in their order
-	entryEnd map[int]int       // how long the results of a segment are
 	followed int               // lines that were added to Run
 	marks    []ledger.Checkpoint
+	marked   marked // as of the last of them
+	results  results
 	ended    string  // the end of an attempt that needs a restore, until the next event
 	points   []point // the commits of the state branch, oldest first
 	cut      bool    // there are more, which are not in a shallow clone
 	verdicts []verdict
 	logs     *logs
-	kept     []string // commits that the run branch must hold
-	charged  []int    // lines, from 0, that charge a query
-	size     int      // of what a query seals
+	right    map[string]string // logs as they were recorded, where the newest commit has others → blob
+	kept     []string          // commits that the run branch must hold
+	charged  []int             // lines, from 0, that charge a query
+	size     int               // of what a query seals
 	count    struct{ claims, candidates, decisions, restores, entries, signed, notes, gone, finals int }
 }
 
@@ -128,7 +133,7 @@ type naming struct {
 // Run checks every law. An error means that the records could not be read at
 // all; what is wrong with them stands in the report.
 func Run(src Source) (*Report, error) {
-	c := &checker{src: src, found: map[string][]Finding{}, text: map[string]string{}, unseen: map[string]string{}, absent: map[string]int{}, entryEnd: map[int]int{}}
+	c := &checker{src: src, found: map[string][]Finding{}, text: map[string]string{}, unseen: map[string]string{}, absent: map[string]int{}}
 	err := c.run()
 	var object *repo.ObjectError
 	switch {
@@ -179,8 +184,8 @@ func (c *checker) run() error {
 		<-walked // it has said what it found
 		return err
 	}
-	whole, err := c.read()
-	if err := errors.Join(err, <-walked); err != nil {
+	whole, err := c.replay(walked)
+	if err != nil {
 		return err
 	}
 	if !whole {
@@ -209,13 +214,6 @@ func (c *checker) warm() error {
 		return nil
 	}
 	return o.Warm([]string{c.src.Branch}, []string{c.src.Default})
-}
-
-// read replays the journal and reads the logs at the same time.
-func (c *checker) read() (whole bool, err error) {
-	c.logs = newLogs(c.src, c.Records.logs)
-	whole, err = c.replay()
-	return whole, errors.Join(err, c.checkLogs())
 }
 
 // say notes how much of a law was checked.
@@ -266,12 +264,15 @@ func (c *checker) skip(why string, names ...string) {
 	}
 }
 
-var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+// isObject says whether s is a whole object id.
+func isObject(s string) bool {
+	return (len(s) == 2*sha1.Size || len(s) == 2*sha256.Size) && strings.Trim(s, "0123456789abcdef") == ""
+}
 
 // commit reads a commit that the records name; ok is false where it is not in
 // the repository. One that must be there is then a finding.
 func (c *checker) commit(law, place, id string, must bool) (commit repo.Commit, ok bool, err error) {
-	if !objectID.MatchString(id) {
+	if !isObject(id) {
 		c.bad(law, place, "%q is no object id", id)
 		return commit, false, nil
 	}
@@ -354,18 +355,14 @@ func parallel(n int, do func(i int)) {
 
 // place is where a journal line stands.
 type place struct {
-	segment   int // from 0
+	iteration int
 	line      int // from 1
 	end       int // offset behind the line, in its segment
-	entry     int // offset behind the line's entry in its results segment, 0 without one
-	iteration int
 	kind      ledger.Kind
 }
-
-func (p place) segmentName() string { return ledger.Segment(p.segment * ledger.SegmentSize) }
 
 // at names the journal line of an event.
 func (c *checker) at(i int) string {
 	p := c.places[i]
-	return fmt.Sprintf("%s:%d (%s of iteration %d)", p.segmentName(), p.line, p.kind, p.iteration)
+	return fmt.Sprintf("%s:%d (%s of iteration %d)", ledger.Segment(p.iteration), p.line, p.kind, p.iteration)
 }

@@ -186,7 +186,10 @@ func (w *world) back(n int) string {
 }
 
 func signedAttacks() []attack {
-	last := func(w *world) []byte { return w.state(ledger.Segment(0)) }
+	last := func(w *world) (name string, text []byte) {
+		name = w.last()
+		return name, w.state(name)
+	}
 	judge := func() *ledger.Signer { return signed().signer }
 	sign := func(w *world, change func(*ledger.Checkpoint)) []byte {
 		c, err := judge().Verifier().Checkpoint(w.state("checkpoint"))
@@ -262,27 +265,32 @@ func signedAttacks() []attack {
 	}, {
 		name: "a line cut off", law: "branch", says: "journal at", reader: true,
 		do: func(w *world) {
-			text := strings.TrimSuffix(string(last(w)), "\n")
-			w.put(map[string][]byte{ledger.Segment(0): []byte(text[:strings.LastIndex(text, "\n")+1])})
+			name, data := last(w)
+			text := strings.TrimSuffix(string(data), "\n")
+			w.put(map[string][]byte{name: []byte(text[:strings.LastIndex(text, "\n")+1])})
 		},
 	}, {
 		name: "a line cut through", law: "chain", says: "the line has no end", reader: true,
-		do: func(w *world) { w.put(map[string][]byte{ledger.Segment(0): last(w)[:len(last(w))-7]}) },
+		do: func(w *world) {
+			name, data := last(w)
+			w.put(map[string][]byte{name: data[:len(data)-7]})
+		},
 	}, {
 		name: "a line twice", law: "chain", says: "seq", reader: true,
 		do: func(w *world) {
-			lines := strings.SplitAfter(string(last(w)), "\n")
-			w.put(map[string][]byte{ledger.Segment(0): []byte(string(last(w)) + lines[len(lines)-2])})
+			name, data := last(w)
+			lines := strings.SplitAfter(string(data), "\n")
+			w.put(map[string][]byte{name: []byte(string(data) + lines[len(lines)-2])})
 		},
 	}, {
-		name: "two lines swapped", law: "chain", says: "journal/000.jsonl:5 seq 5, want 4", reader: true,
+		name: "two lines swapped", law: "chain", says: ledger.Segment(0) + ":5 seq 5, want 4", reader: true,
 		do: func(w *world) {
-			lines := strings.SplitAfter(string(last(w)), "\n")
+			lines := strings.SplitAfter(string(w.state(ledger.Segment(0))), "\n")
 			lines[4], lines[5] = lines[5], lines[4]
 			w.put(map[string][]byte{ledger.Segment(0): []byte(strings.Join(lines, ""))})
 		},
 	}, {
-		name: "the results of another journal", law: "results", says: "results/000.jsonl:1", reader: true,
+		name: "the results of another journal", law: "results", says: ledger.Results(0) + ":1", reader: true,
 		do: func(w *world) {
 			w.put(map[string][]byte{ledger.Results(0): []byte(strings.Replace(string(w.state(ledger.Results(0))), "keep", "kept", 1))})
 		},
@@ -599,8 +607,9 @@ func TestShallow(t *testing.T) {
 			if _, err := verify.Read(src); err != nil {
 				t.Errorf("a reader needs no history: %v", err)
 			}
-			text := strings.TrimSuffix(string(w.state(ledger.Segment(0))), "\n")
-			w.put(map[string][]byte{ledger.Segment(0): []byte(text[:strings.LastIndex(text, "\n")+1])})
+			name := w.last()
+			text := strings.TrimSuffix(string(w.state(name)), "\n")
+			w.put(map[string][]byte{name: []byte(text[:strings.LastIndex(text, "\n")+1])})
 			report, err = verify.Run(w.shallow(c.clone))
 			must(t, err)
 			if law, _, _ := report.First(); law != "signatures" && law != "results" {

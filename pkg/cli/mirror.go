@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/research-loop/research-loop/pkg/contract"
+	"github.com/research-loop/research-loop/pkg/journal"
+	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
+)
+
+// mirror copies the records read-only into the person's clone, where readers
+// look for them, and keeps them out of its commits.
+func (s *session) mirror(tag contract.Tag) error {
+	if s.work == nil {
+		return nil
+	}
+	head, ok := s.clone.Branch(journal.StateBranch(tag))
+	if !ok {
+		return nil
+	}
+	folder := journal.Folder(tag)
+	if err := s.work.Exclude("/" + folder); err != nil {
+		return err
+	}
+	entries, err := s.clone.Tree(head)
+	if err != nil {
+		return err
+	}
+	names, ids := mirrored(folder, entries)
+	joined := map[string][]byte{}
+	err = s.clone.Blobs(ids, func(i int, data []byte) error {
+		joined[names[i]] = append(joined[names[i]], data...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return writeMirror(filepath.Join(s.work.Top(), filepath.FromSlash(folder)), joined)
+}
+
+// mirrored says which blobs make up which file of the mirror: the segments of
+// journal and results one file each, in the order of the attempts, which is not
+// that of the names in a tree.
+func mirrored(folder string, entries []repo.Entry) (names, ids []string) {
+	files := make(map[string]string, len(entries))
+	for _, e := range entries {
+		files[strings.TrimPrefix(e.Path, folder)] = e.ID
+	}
+	join := func(name string, part func(iteration int) string) {
+		for i := 0; files[ledger.Segment(i)] != ""; i++ {
+			if id := files[part(i)]; id != "" {
+				names, ids = append(names, name), append(ids, id)
+			}
+		}
+	}
+	join("journal.jsonl", ledger.Segment)
+	join("results.jsonl", ledger.Results)
+	for _, e := range entries {
+		name := strings.TrimPrefix(e.Path, folder)
+		if kind, _, _ := strings.Cut(name, "/"); kind != "journal" && kind != "results" {
+			names, ids = append(names, name), append(ids, e.ID)
+		}
+	}
+	return names, ids
+}
+
+// writeMirror writes files read-only, each replaced whole where it is another.
+func writeMirror(dir string, files map[string][]byte) error {
+	for name, data := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		temp := path + ".new"
+		if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := os.WriteFile(temp, data, 0o444); err != nil {
+			return err
+		}
+		if err := os.Rename(temp, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
