@@ -158,7 +158,7 @@ func (o *objects) Warm(tips, without []string) error {
 	if o.many == nil || !o.areIDs(tips) || !o.areIDs(without) {
 		return nil
 	}
-	h := newHasher(o.width)
+	h := NewHasher(o.width)
 	return o.many.listed(append(slices.Clone(tips), negated(without)...), func(id string, raw []byte) bool {
 		if c, ok := h.taken(id, raw); ok {
 			o.mu.Lock()
@@ -180,7 +180,7 @@ func (o *objects) FirstParents(tip string, visit func(Commit) bool) error {
 		return at != ""
 	}
 	if o.many != nil && o.areIDs([]string{tip}) {
-		h := newHasher(o.width)
+		h := NewHasher(o.width)
 		err := o.many.listed([]string{"--first-parent", tip}, func(id string, raw []byte) bool {
 			if id != at {
 				return false // what was listed is not the truth
@@ -206,15 +206,6 @@ func (o *objects) FirstParents(tip string, visit func(Commit) bool) error {
 		step(c)
 	}
 	return nil
-}
-
-// taken takes a commit apart that was read in bulk, if it is right.
-func (h *hasher) taken(id string, raw []byte) (Commit, bool) {
-	if h.genuine(id, "commit", "commit", raw) != nil {
-		return Commit{}, false
-	}
-	c, err := parseCommit(id, raw, h.Size())
-	return c, err == nil
 }
 
 func (o *objects) areIDs(ids []string) bool {
@@ -274,7 +265,7 @@ func (o *objects) each(n int, ids iter.Seq[string], kind string, take func(i int
 		return nil
 	}
 	var wrong error
-	h := newHasher(o.width)
+	h := NewHasher(o.width)
 	err := o.many.apart(func(yield func(string) bool) {
 		for id := range ids {
 			if !isID(id, o.width) {

@@ -237,7 +237,7 @@ func TestBulkErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := hashObject("blob", blob, o.width)
+		id := string(NewHasher(o.width).ID("blob", blob))
 		many := make([]string, worthOwn+5)
 		for i := range many {
 			many[i] = id

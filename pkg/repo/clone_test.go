@@ -178,7 +178,7 @@ func rawTree(t *testing.T, dir string, entries ...treeEntry) string {
 // keepRaw writes a loose object, as git hash-object --literally does.
 func keepRaw(t *testing.T, dir, kind, data string) string {
 	t.Helper()
-	id := hashObject(kind, []byte(data), sha1.Size)
+	id := string(NewHasher(sha1.Size).ID(kind, []byte(data)))
 	var b bytes.Buffer
 	z := zlib.NewWriter(&b)
 	fmt.Fprintf(z, "%s %d\x00%s", kind, len(data), data)

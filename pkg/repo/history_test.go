@@ -75,7 +75,7 @@ func TestHistoryOfWhatIsMissing(t *testing.T) {
 type memory map[string]string
 
 func (m memory) put(kind, data string) string {
-	id := hashObject(kind, []byte(data), sha1.Size)
+	id := string(NewHasher(sha1.Size).ID(kind, []byte(data)))
 	m[id] = kind + " " + data
 	return id
 }

@@ -1,14 +1,9 @@
 package repo
 
 import (
-	"crypto/sha1"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"hash"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -49,7 +44,7 @@ func (o *objects) read(id, kind string) ([]byte, error) {
 	got, data, err := o.src.object(id)
 	o.mu.Unlock()
 	if err == nil {
-		err = o.genuine(id, got, kind, data)
+		err = NewHasher(o.width).genuine(id, got, kind, data)
 	}
 	if err != nil {
 		return nil, err
@@ -59,51 +54,6 @@ func (o *objects) read(id, kind string) ([]byte, error) {
 
 func (o *objects) notAnID(id string) error {
 	return fmt.Errorf("%q is not an object id of %d digits", id, 2*o.width)
-}
-
-// genuine checks that what was read is the object of that id, and of the kind
-// that is wanted.
-func (o *objects) genuine(id, kind, want string, data []byte) error {
-	return newHasher(o.width).genuine(id, kind, want, data)
-}
-
-// hasher computes the ids of objects, one after the other.
-type hasher struct {
-	hash.Hash
-	room [2*sha256.Size + sha256.Size]byte
-}
-
-func newHasher(width int) *hasher {
-	if width == sha256.Size {
-		return &hasher{Hash: sha256.New()}
-	}
-	return &hasher{Hash: sha1.New()}
-}
-
-// id is the one that git gives to an object, good until it is asked again.
-func (h *hasher) id(kind string, data []byte) []byte {
-	h.Reset()
-	head := append(append(h.room[:0], kind...), ' ')
-	h.Write(append(strconv.AppendInt(head, int64(len(data)), 10), 0))
-	h.Write(data)
-	sum := h.Sum(h.room[:0])
-	return hex.AppendEncode(h.room[len(sum):len(sum)], sum)
-}
-
-// genuine is that of objects.
-func (h *hasher) genuine(id, kind, want string, data []byte) error {
-	if real := h.id(kind, data); string(real) != id {
-		return &ObjectError{ID: id, Why: "is damaged: its bytes are those of " + string(real)}
-	}
-	if kind != want {
-		return &ObjectError{ID: id, Why: fmt.Sprintf("is a %s, not a %s", kind, want)}
-	}
-	return nil
-}
-
-// hashObject returns the id that git gives to an object.
-func hashObject(kind string, data []byte, width int) string {
-	return string(newHasher(width).id(kind, data))
 }
 
 // Blob returns the contents of a blob, up to 256 MiB (*SizeError above).
@@ -282,7 +232,7 @@ func (o *objects) readApart(ids []string, keep func(id string, entries []treeEnt
 
 // take gives a tree to keep if it is right.
 func (o *objects) take(id, kind string, data []byte, keep func(id string, entries []treeEntry)) {
-	if o.genuine(id, kind, "tree", data) != nil {
+	if NewHasher(o.width).genuine(id, kind, "tree", data) != nil {
 		return
 	}
 	if entries, err := parseTree(data, o.width); err == nil {

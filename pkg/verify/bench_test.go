@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,12 +56,7 @@ type clerk struct {
 // version is a file as it was: so many of its bytes.
 type version struct{ mark, length int }
 
-func id(kind string, data []byte) string {
-	h := sha1.New()
-	fmt.Fprintf(h, "%s %d\x00", kind, len(data))
-	h.Write(data)
-	return fmt.Sprintf("%x", h.Sum(nil))
-}
+func id(kind string, data []byte) string { return string(repo.NewHasher(sha1.Size).ID(kind, data)) }
 
 func (k *clerk) must(err error) {
 	k.t.Helper()
@@ -374,7 +368,6 @@ func (k *clerk) evaluated(head ledger.Head, i int, t trial) *ledger.Evaluated {
 }
 
 func measureVerify(b *testing.B, src verify.Source) {
-	defer debug.SetGCPercent(debug.SetGCPercent(30)) // as the command does
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -191,7 +191,7 @@ func (c *checker) plain(p *point) (fine bool, err error) {
 	for _, f := range all {
 		root.set(f.Path, f.To.ID)
 	}
-	if p.want = hex.EncodeToString(root.sum(newHasher(root.width))); p.tree != p.want {
+	if p.want = hex.EncodeToString(root.sum(repo.NewHasher(root.width))); p.tree != p.want {
 		c.bad(lawBranch, p.place("the tree "+p.tree), "is not written as git writes what it holds, want %s", p.want)
 	}
 	return p.tree == p.want, nil
@@ -292,7 +292,7 @@ func (c *checker) grown(from, n int) (map[string]string, error) {
 	if n <= from {
 		return out, nil
 	}
-	h := newHasher(len(c.src.State) / 2)
+	h := repo.NewHasher(len(c.src.State) / 2)
 	for iteration := c.places[from].iteration; iteration <= c.places[n-1].iteration; iteration++ {
 		name := ledger.Segment(iteration)
 		data, err := c.src.Objects.Blob(c.newest.files[name])
@@ -312,9 +312,9 @@ func (c *checker) grown(from, n int) (map[string]string, error) {
 				continue
 			}
 			g := makes(l)
-			out[name] = hex.EncodeToString(h.blob(l.UpTo))
+			out[name] = string(h.ID("blob", l.UpTo))
 			if g.entry != nil {
-				out[ledger.Results(iteration)] = hex.EncodeToString(h.blob(g.entry))
+				out[ledger.Results(iteration)] = string(h.ID("blob", g.entry))
 			}
 			for log := range g.logs {
 				out["logs/"+log] = cmp.Or(c.right[log], logs[log])

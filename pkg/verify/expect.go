@@ -9,6 +9,7 @@ import (
 
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
+	"github.com/research-loop/research-loop/pkg/repo"
 )
 
 // want asks for the tree that the first lines of the journal make, with the
@@ -52,14 +53,14 @@ type growth struct {
 	lines  int // that were followed
 	root   *folder
 	prefix string
-	hash   *hasher
+	hash   *repo.Hasher
 }
 
 // newGrowth prepares to follow the journal.
 func (c *checker) newGrowth() *growth {
 	width := len(c.src.State) / 2
 	g := &growth{c: c, ids: c.ids, pages: newPages(), spare: make(chan []byte, 64), done: make(chan error, 1),
-		root: &folder{width: width}, hash: newHasher(width), prefix: journal.Folder(c.src.Tag)}
+		root: &folder{width: width}, hash: repo.NewHasher(width), prefix: journal.Folder(c.src.Tag)}
 	g.root.set(g.prefix+contractName, c.newest.files[contractName])
 	return g
 }
@@ -159,7 +160,7 @@ func (g *growth) turn(p page, l *logs) error {
 	for _, line := range p.lines {
 		g.lines++
 		if line.entry != nil {
-			raw := string(g.hash.blob(line.entry))
+			raw := string(g.hash.Raw("blob", line.entry))
 			g.root.put(g.prefix+ledger.Results(p.segment), raw)
 			g.c.results.compare(g.c.newest, p.segment, raw, line.entry)
 		}
@@ -173,7 +174,7 @@ func (g *growth) turn(p page, l *logs) error {
 			}
 		}
 		if g.wanted() {
-			g.root.put(name, string(g.hash.blob(line.upTo)))
+			g.root.put(name, string(g.hash.Raw("blob", line.upTo)))
 			g.answer()
 		}
 	}
@@ -202,7 +203,7 @@ func (g *growth) answer() {
 	}
 	for ; len(g.wants) > 0 && g.wants[0].lines == g.lines; g.wants = g.wants[1:] {
 		p := g.wants[0].point
-		g.root.put(g.prefix+checkpointName, string(g.hash.text(p.note)))
+		g.root.put(g.prefix+checkpointName, string(g.hash.Raw("blob", []byte(p.note))))
 		p.lines, p.want = g.lines, g.tree(p.tree)
 	}
 }

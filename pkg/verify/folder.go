@@ -1,55 +1,13 @@
 package verify
 
 import (
-	"crypto/sha1"
-	"crypto/sha256"
 	"encoding/hex"
 	"hash"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/research-loop/research-loop/pkg/repo"
 )
-
-// hasher computes the ids of git objects, one after the other. What it gives is
-// good until it is asked again.
-type hasher struct {
-	hash.Hash
-	head, room []byte
-}
-
-// newHasher gives a hasher of ids of so many bytes.
-func newHasher(width int) *hasher { return &hasher{Hash: newHash(width)} }
-
-// newHash gives the hash whose sums are ids of so many bytes.
-func newHash(width int) hash.Hash {
-	if width == sha256.Size {
-		return sha256.New()
-	}
-	return sha1.New()
-}
-
-// begin begins to hash an object by another hash, which the hasher lends the room
-// for its head.
-func (h *hasher) begin(by hash.Hash, kind string, size int) {
-	by.Reset()
-	h.head = append(append(h.head[:0], kind...), ' ')
-	h.head = append(strconv.AppendInt(h.head, int64(size), 10), 0)
-	by.Write(h.head)
-}
-
-// blob is the id that git gives to a blob.
-func (h *hasher) blob(data []byte) []byte {
-	h.begin(h, "blob", len(data))
-	h.Write(data)
-	h.room = h.Sum(h.room[:0])
-	return h.room
-}
-
-// text is the id that git gives to a blob of a text.
-func (h *hasher) text(s string) []byte {
-	h.room = append(h.room[:0], s...)
-	return h.blob(h.room)
-}
 
 // folder is a tree as git writes it, of which files are set one after the other.
 // What has changed since its id was asked for last is hashed anew, of a long one
@@ -134,7 +92,7 @@ func (f *folder) write(i int, raw string) {
 }
 
 // sum is the tree's id, by a hash that may be used again.
-func (f *folder) sum(h *hasher) []byte {
+func (f *folder) sum(h *repo.Hasher) []byte {
 	if len(f.known) > 0 {
 		return f.known
 	}
@@ -147,7 +105,7 @@ func (f *folder) sum(h *hasher) []byte {
 	if behind, ok := f.prefix(h); ok {
 		by = behind
 	} else {
-		h.begin(h, "tree", len(f.raw))
+		h.Begin(h, "tree", len(f.raw))
 		f.low = 0
 	}
 	by.Write(f.raw[f.low:])
@@ -157,7 +115,7 @@ func (f *folder) sum(h *hasher) []byte {
 
 // forget keeps of a folder at a path no more than its id: nothing is put into it
 // any more.
-func (f *folder) forget(path string, h *hasher) {
+func (f *folder) forget(path string, h *repo.Hasher) {
 	name, rest, nested := strings.Cut(path, "/")
 	i, found := f.find(name + "/")
 	if !found || f.entries[i].below == nil {
@@ -174,19 +132,19 @@ func (f *folder) forget(path string, h *hasher) {
 
 // prefix gives a hash that has read the tree up to the first change, where that
 // is worth keeping.
-func (f *folder) prefix(h *hasher) (behind hash.Hash, ok bool) {
+func (f *folder) prefix(h *repo.Hasher) (behind hash.Hash, ok bool) {
 	if len(f.raw) < longFolder {
 		return nil, false
 	}
 	if f.state == nil {
-		f.state = newHash(f.width)
+		f.state = repo.NewHash(f.width)
 	}
 	cloner, ok := f.state.(hash.Cloner)
 	if !ok {
 		return nil, false
 	}
 	if f.done == 0 || f.low < f.done {
-		h.begin(f.state, "tree", len(f.raw))
+		h.Begin(f.state, "tree", len(f.raw))
 		f.done = 0
 	}
 	f.state.Write(f.raw[f.done:f.low])
