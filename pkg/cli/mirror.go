@@ -32,20 +32,22 @@ func (s *session) mirror(tag contract.Tag) error {
 		return err
 	}
 	names, ids := mirrored(folder, entries)
-	joined := map[string][]byte{}
-	err = s.clone.Blobs(ids, func(i int, data []byte) error {
-		joined[names[i]] = append(joined[names[i]], data...)
-		return nil
-	})
-	if err != nil {
+	dir := filepath.Join(s.work.Top(), filepath.FromSlash(folder))
+	var file []byte // as far as it was read: nothing else of a long run is kept
+	return s.clone.Blobs(ids, func(i int, data []byte) error {
+		file = append(file, data...)
+		if i+1 < len(names) && names[i+1] == names[i] {
+			return nil
+		}
+		err := writeMirror(filepath.Join(dir, filepath.FromSlash(names[i])), file)
+		file = file[:0]
 		return err
-	}
-	return writeMirror(filepath.Join(s.work.Top(), filepath.FromSlash(folder)), joined)
+	})
 }
 
 // mirrored says which blobs make up which file of the mirror: the segments of
 // journal and results one file each, in the order of the attempts, which is not
-// that of the names in a tree.
+// that of the names in a tree. The blobs of a file follow each other.
 func mirrored(folder string, entries []repo.Entry) (names, ids []string) {
 	files := make(map[string]string, len(entries))
 	for _, e := range entries {
@@ -69,26 +71,20 @@ func mirrored(folder string, entries []repo.Entry) (names, ids []string) {
 	return names, ids
 }
 
-// writeMirror writes files read-only, each replaced whole where it is another.
-func writeMirror(dir string, files map[string][]byte) error {
-	for name, data := range files {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		temp := path + ".new"
-		if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if err := os.WriteFile(temp, data, 0o444); err != nil {
-			return err
-		}
-		if err := os.Rename(temp, path); err != nil {
-			return err
-		}
+// writeMirror writes a file read-only, replaced whole where it is another.
+func writeMirror(path string, data []byte) error {
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+		return nil
 	}
-	return nil
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	temp := path + ".new"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.WriteFile(temp, data, 0o444); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
 }
