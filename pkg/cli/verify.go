@@ -21,9 +21,10 @@ func verifyCommand(env *Env) *cobra.Command {
 		Short: "Derive every record and every decision of a run again, from git alone",
 		Long: `Verify checks the records of a run law by law: the seal, every commit of the
 state branch, every signature, every decision, every restore. It needs no
-secret; on GitHub a token lets it look for newer verdict notes in the checks,
-by which an older state put back is found. With --dir it reads a repository on this machine, a clone by its
-tracking branches or a bare one by its own, and asks no remote.
+secret; on GitHub a token lets it look for newer verdict notes in the checks, by
+which an older state put back is found. With --dir it reads a repository on this
+machine, a clone by its tracking branches or a bare one by its own, and asks no
+remote.
 
 Exit codes: 0 all laws hold, 1 the clone is shallow and what is there holds, 2
 there is no such run, 3 a record is wrong: the first one is named, --json lists

@@ -23,6 +23,9 @@
 //	leases      every claim ends when the contract says, and was taken over
 //	            only from a holder who could be known to be gone
 //	limits      no attempt was opened past a stop condition
+//	gate        every query of the sealed gate is charged once, with the pass
+//	            that asks it, within its budget; what the gate answered is known
+//	            by its signature only
 //	candidates  every candidate is the tree, the line of commits and the message
 //	            that the records say, and was not judged before
 //	decisions   every decision follows from the evidence, every entry from the

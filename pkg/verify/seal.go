@@ -71,7 +71,7 @@ func (c *checker) frozen() error {
 			c.bad(lawSeal, contractName, "names the %s file %+q, which %.12s does not have", list.name, path, facts.Pinned)
 		}
 	}
-	c.say(lawSeal, "%s is what stands at %.12s: %d frozen and %d readable files, %d splits",
+	c.say(lawSeal, "%s is what stands at %.12s (frozen files: %d, readable files: %d, splits: %d)",
 		contract.DraftPath, facts.Pinned, len(facts.Frozen), len(facts.Readable), len(facts.Splits))
 	return c.splits(all)
 }
