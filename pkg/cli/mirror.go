@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,19 @@ import (
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
 )
+
+// mirrored mirrors a run for a reader, whose answer does not depend on it: where
+// the clone cannot be written to, the reader is told.
+func (s *session) mirrored(tag contract.Tag) error {
+	err := s.mirror(tag)
+	var path *fs.PathError
+	var link *os.LinkError
+	if errors.As(err, &path) || errors.As(err, &link) {
+		s.env.say("note: the mirror of the records is not up to date: %v", err)
+		return nil
+	}
+	return err
+}
 
 // mirror copies the records read-only into the person's clone, where readers
 // look for them, and keeps them out of its commits.
@@ -31,24 +45,28 @@ func (s *session) mirror(tag contract.Tag) error {
 	if err != nil {
 		return err
 	}
-	names, ids := mirrored(folder, entries)
-	dir := filepath.Join(s.work.Top(), filepath.FromSlash(folder))
+	names, ids := joined(folder, entries)
+	root, err := os.OpenRoot(s.work.Top()) // a link that was checked out leads nowhere else
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	var file []byte // as far as it was read: nothing else of a long run is kept
 	return s.clone.Blobs(ids, func(i int, data []byte) error {
 		file = append(file, data...)
 		if i+1 < len(names) && names[i+1] == names[i] {
 			return nil
 		}
-		err := writeMirror(filepath.Join(dir, filepath.FromSlash(names[i])), file)
+		err := writeMirror(root, filepath.FromSlash(folder+names[i]), file)
 		file = file[:0]
 		return err
 	})
 }
 
-// mirrored says which blobs make up which file of the mirror: the segments of
+// joined says which blobs make up which file of the mirror: the segments of
 // journal and results one file each, in the order of the attempts, which is not
 // that of the names in a tree. The blobs of a file follow each other.
-func mirrored(folder string, entries []repo.Entry) (names, ids []string) {
+func joined(folder string, entries []repo.Entry) (names, ids []string) {
 	files := make(map[string]string, len(entries))
 	for _, e := range entries {
 		files[strings.TrimPrefix(e.Path, folder)] = e.ID
@@ -72,19 +90,21 @@ func mirrored(folder string, entries []repo.Entry) (names, ids []string) {
 }
 
 // writeMirror writes a file read-only, replaced whole where it is another.
-func writeMirror(path string, data []byte) error {
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
-		return nil
+func writeMirror(root *os.Root, path string, data []byte) error {
+	if is, err := root.Lstat(path); err == nil && is.Mode().IsRegular() && is.Size() == int64(len(data)) {
+		if old, err := root.ReadFile(path); err == nil && bytes.Equal(old, data) {
+			return nil
+		}
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := root.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
 	temp := path + ".new"
-	if err := os.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := root.Remove(temp); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := os.WriteFile(temp, data, 0o444); err != nil {
+	if err := root.WriteFile(temp, data, 0o444); err != nil {
 		return err
 	}
-	return os.Rename(temp, path)
+	return root.Rename(temp, path)
 }

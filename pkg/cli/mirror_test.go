@@ -10,8 +10,8 @@ import (
 	"github.com/research-loop/research-loop/pkg/repo"
 )
 
-// TestMirrored joins the segments of a run with more attempts than sort by name.
-func TestMirrored(t *testing.T) {
+// TestJoined joins the segments of a run with more attempts than sort by name.
+func TestJoined(t *testing.T) {
 	const folder, attempts = ".research-loop/t/", 102
 	var entries []repo.Entry
 	add := func(name, id string) {
@@ -26,7 +26,7 @@ func TestMirrored(t *testing.T) {
 		}
 	}
 	slices.SortFunc(entries, func(a, b repo.Entry) int { return strings.Compare(a.Path, b.Path) })
-	names, ids := mirrored(folder, entries)
+	names, ids := joined(folder, entries)
 	want := []string{"contract.md contract", "logs/000/2/a.log.gz log"}
 	got := map[string][]string{}
 	for i, name := range names {

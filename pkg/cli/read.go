@@ -50,7 +50,7 @@ func statusCommand(env *Env) *cobra.Command {
 				return err
 			}
 			s.track(cmd.Context())
-			if err := s.mirror(tag); err != nil {
+			if err := s.mirrored(tag); err != nil {
 				return err
 			}
 			env.nudgeOverdue(cmd, sup, step)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
@@ -15,13 +16,13 @@ import (
 func AnchorIn(folder string) (Anchor, error) {
 	a := Anchor{Where: filepath.Join(folder, checkpointName)}
 	info, err := os.Stat(a.Where)
-	if err == nil && info.Size() > maxAnchor {
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxAnchor) {
 		return a, nil // no note is as long as that
 	}
 	if err == nil {
 		a.Note, err = os.ReadFile(a.Where)
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR) {
 		err = nil
 	}
 	return a, err
