@@ -91,7 +91,7 @@ var errEnough = errors.New("enough")
 
 // segments reads the journal.
 func (g *growth) segments(yield func([]byte, error) bool) {
-	err := g.c.src.blobs(g.ids, func(_ int, data []byte) error {
+	err := g.c.src.blobs(g.ids, ledger.Segment, func(_ int, data []byte) error {
 		if !yield(append(g.room(len(data)), data...), nil) {
 			return errEnough
 		}

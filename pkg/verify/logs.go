@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -208,9 +209,12 @@ func (l *logs) read(n int) error {
 		waiting = waiting[1:]
 		mu.Unlock()
 		var object *repo.ObjectError
+		var size *repo.SizeError
 		switch {
 		case errors.As(err, &object):
 			r.is = object.Error()
+		case errors.As(err, &size):
+			r.is = fmt.Sprintf("%d bytes", size.Bytes)
 		case err != nil:
 			return err
 		default:

@@ -1,9 +1,12 @@
 package verify_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -202,4 +205,59 @@ func checkGone(t *testing.T, dir string, missing int) {
 	if law, _, _ := report.First(); law != "branch" {
 		t.Errorf("the law of %q is broken first, want branch", law)
 	}
+}
+
+// TestTooLong has a record of the newest commit be longer than any is read: it is
+// named, by verify and by whoever reads it.
+func TestTooLong(t *testing.T) {
+	if os.Getenv("CI") != "true" {
+		t.Skip("it writes 300 MB: set CI=true")
+	}
+	t.Parallel()
+	w := signed().copy(t)
+	const bytes = 300_000_000
+	zeros := filepath.Join(w.dir, "zeros")
+	must(t, os.WriteFile(zeros, nil, 0o644))
+	must(t, os.Truncate(zeros, bytes))
+	id := w.git(w.origin(), "-c", "core.compression=1", "hash-object", "-w", "--no-filters", zeros)
+	state := journal.StateBranch(tag)
+	honest := w.git(w.origin(), "rev-parse", state)
+	for name, law := range map[string]string{"contract.md": "branch", "checkpoint": "branch", ledger.Segment(0): "branch", "logs/000/0/candidate-0-a.log.gz": "logs"} {
+		folder, file := path.Split(journal.Folder(tag) + name)
+		w.swap(folder, file, id)
+		report, err := verify.Run(w.source())
+		must(t, err)
+		found := ""
+		for _, l := range report.Laws {
+			for _, f := range l.Findings {
+				if l.Name == law && strings.HasSuffix(f.Place, name) {
+					found += f.Is
+				}
+			}
+		}
+		if !strings.Contains(found, fmt.Sprint(bytes)+" bytes") {
+			t.Errorf("%s: %q in %+v", name, found, report.Laws)
+		}
+		var breach *verify.BreachError
+		if _, err := verify.Read(w.source()); law == "branch" && (!errors.As(err, &breach) || breach.Place != name) {
+			t.Errorf("%s is read: %v", name, err)
+		}
+		w.set(state, honest)
+	}
+}
+
+// swap puts another blob into the place of a file of the newest records.
+func (w *world) swap(folder, file, id string) {
+	w.t.Helper()
+	state := journal.StateBranch(tag)
+	tree := func(dir string) string { return state + ":" + strings.TrimSuffix(dir, "/") }
+	is := bin(w.git(w.origin(), "rev-parse", tree(folder)+"/"+file))
+	raw := strings.Replace(w.raw(tree(folder)), is, bin(id), 1)
+	for folder != "" {
+		above, name := path.Split(strings.TrimSuffix(folder, "/"))
+		was := bin(w.git(w.origin(), "rev-parse", tree(folder)))
+		raw = strings.Replace(w.raw(state+":"+strings.TrimSuffix(above, "/")), name+"\x00"+was, name+"\x00"+bin(w.tree(raw)), 1)
+		folder = above
+	}
+	w.set(state, w.git(w.origin(), "commit-tree", w.tree(raw), "-m", "x", "-p", w.back(1)))
 }

@@ -63,14 +63,24 @@ type Source struct {
 	All bool
 }
 
-// blobs shows take the contents of many blobs; data is take's only while it runs.
-func (src Source) blobs(ids []string, take func(i int, data []byte) error) error {
+// blobs shows take the contents of many records, which name names; data is take's
+// only while it runs. An error that is one of a record is a *BreachError.
+func (src Source) blobs(ids []string, name func(i int) string, take func(i int, data []byte) error) error {
 	return src.Objects.Stream(len(ids), slices.Values(ids), func(i int, data []byte, err error) error {
-		if err == nil {
-			err = take(i, data)
+		var size *repo.SizeError
+		switch {
+		case errors.As(err, &size):
+			return breach("branch", name(i), "%s", tooLong(size))
+		case err != nil:
+			return err
 		}
-		return err
+		return take(i, data)
 	})
+}
+
+// tooLong says what is wrong with a record that is not read.
+func tooLong(e *repo.SizeError) string {
+	return fmt.Sprintf("has %d bytes, more than the %d that are read of a record", e.Bytes, e.Limit)
 }
 
 // Anchor is a checkpoint or a verdict note that was seen before. One that does not
@@ -162,7 +172,7 @@ func (src Source) open(wanted func(name string) bool) (*Records, *contract.Seale
 			names, ids = append(names, name), append(ids, list.files[name])
 		}
 	}
-	err = src.blobs(ids, func(i int, data []byte) error {
+	err = src.blobs(ids, func(i int) string { return names[i] }, func(i int, data []byte) error {
 		r.Files[names[i]] = append([]byte{}, data...)
 		return nil
 	})

@@ -136,10 +136,15 @@ func Run(src Source) (*Report, error) {
 	c := &checker{src: src, found: map[string][]Finding{}, text: map[string]string{}, unseen: map[string]string{}, absent: map[string]int{}}
 	err := c.run()
 	var object *repo.ObjectError
+	var size *repo.SizeError
+	const unread = "an object that belongs to the records cannot be read"
 	switch {
 	case errors.As(err, &object):
 		c.bad(lawBranch, "object "+object.ID, "%s", object.Why)
-		c.skip("an object that belongs to the records cannot be read", names()...)
+		c.skip(unread, names()...)
+	case errors.As(err, &size):
+		c.bad(lawBranch, "object "+size.ID, "%s", tooLong(size))
+		c.skip(unread, names()...)
 	case err != nil:
 		return nil, err
 	}
