@@ -169,5 +169,12 @@ func folderRun(work *repo.Work, args []string) (verify.Source, error) {
 			return verify.Source{}, usagef("%d runs in %s: name one of %s", len(tags), work.CommonDir, strings.Join(tags, ", "))
 		}
 	}
-	return verify.Source{}, usagef("no such run in %s", work.CommonDir)
+	return verify.Source{}, noRun(work, append(args, "TAG")[0])
+}
+
+// noRun says that a repository has no records of a run.
+func noRun(work *repo.Work, tag string) error {
+	return &verdictError{exitUsage,
+		report.Line(fmt.Sprintf("no such run in %s: there is no branch %s%s, nor one that tracks it", work.CommonDir, journal.StateBranch(""), tag)),
+		"git fetch that branch from the remote: a clone of a single branch does not have it"}
 }
