@@ -110,36 +110,44 @@ func (c *checker) splits(all []repo.Change) error {
 			}
 			continue
 		}
-		place := contractName + ", split " + s.Name
 		folder := folders[s.Name]
 		delete(folders, s.Name)
-		if folder == "" {
-			c.bad(lawSeal, place, "is sealed, and the contract names none")
-			continue
-		}
-		files := map[string][]byte{}
-		for _, f := range all {
-			name, ok := strings.CutPrefix(f.Path, folder+"/")
-			if !ok {
-				continue
-			}
-			var err error
-			if files[name], err = c.src.Objects.Blob(f.To.ID); err != nil {
-				return err
-			}
-		}
-		split, err := contract.NewSplit(folder, files)
-		switch {
-		case err != nil:
-			c.bad(lawSeal, place, "is no split at the pinned commit: %v", err)
-		case len(split.Cases) != s.Cases || split.Digest != s.Digest:
-			c.bad(lawSeal, place, "is sealed with %d cases, %s, want %d, %s", s.Cases, s.Digest, len(split.Cases), split.Digest)
+		if err := c.split(s, folder, all); err != nil {
+			return err
 		}
 	}
 	for name, folder := range folders {
 		if folder != "" {
 			c.bad(lawSeal, contractName, "does not seal the split %s", name)
 		}
+	}
+	return nil
+}
+
+// split compares a sealed split with the cases in its pinned folder.
+func (c *checker) split(s contract.SplitFact, folder string, all []repo.Change) error {
+	place := contractName + ", split " + s.Name
+	if folder == "" {
+		c.bad(lawSeal, place, "is sealed, and the contract names none")
+		return nil
+	}
+	files := map[string][]byte{}
+	for _, f := range all {
+		name, ok := strings.CutPrefix(f.Path, folder+"/")
+		if !ok {
+			continue
+		}
+		var err error
+		if files[name], err = c.src.Objects.Blob(f.To.ID); err != nil {
+			return err
+		}
+	}
+	split, err := contract.NewSplit(folder, files)
+	switch {
+	case err != nil:
+		c.bad(lawSeal, place, "is no split at the pinned commit: %v", err)
+	case len(split.Cases) != s.Cases || split.Digest != s.Digest:
+		c.bad(lawSeal, place, "is sealed with %d cases, %s, want %d, %s", s.Cases, s.Digest, len(split.Cases), split.Digest)
 	}
 	return nil
 }
