@@ -107,18 +107,25 @@ func (e *Env) verifySource(cmd *cobra.Command, args []string) (src verify.Source
 	if err != nil {
 		return src, nil, nil, err
 	}
+	if src, err = s.verifiable(cmd, args); err != nil {
+		s.close()
+		return src, nil, nil, err
+	}
+	return src, s.unread, s.close, nil
+}
+
+// verifiable finds the records of a run behind a remote, and what they are held
+// against.
+func (s *session) verifiable(cmd *cobra.Command, args []string) (verify.Source, error) {
 	tag, err := s.tag(args)
-	if err == nil {
-		err = s.look(cmd, tag, "")
+	if err != nil {
+		return verify.Source{}, err
 	}
 	var remote *repo.RemoteError
-	if err == nil || !errors.As(err, &remote) && cmd.Context().Err() == nil { // verify names all that is wrong
-		if src, err = s.source(cmd.Context(), tag); err == nil {
-			return src, s.unread, s.close, nil
-		}
-	}
-	s.close()
-	return src, nil, nil, err
+	if err := s.look(cmd, tag, ""); err != nil && (errors.As(err, &remote) || cmd.Context().Err() != nil) {
+		return verify.Source{}, err
+	} // whatever else is wrong, verify names it
+	return s.source(cmd.Context(), tag)
 }
 
 // folderSource reads a clone by its tracking branches, where it has any of a

@@ -1,10 +1,12 @@
 package supervisor
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
@@ -37,12 +39,13 @@ func (s *Supervisor) mayWrite(c *contract.Contract) error {
 }
 
 // Source says where the records are as of the last fetch, and by what they are
-// judged. The error is a *NoRunError where there are none.
+// judged. The error is a *NoRunError where there are none, a *verify.BreachError
+// where there were some.
 func (s *Supervisor) Source(ctx context.Context) (verify.Source, error) {
 	src := verify.Source{Objects: s.Clone, Tag: s.Tag}
 	var ok bool
 	if src.State, ok = s.Clone.Branch(journal.StateBranch(s.Tag)); !ok {
-		return src, &NoRunError{Tag: string(s.Tag), Remote: s.Clone.Remote()}
+		return src, s.noRecords()
 	}
 	src.Branch, _ = s.Clone.Branch(journal.RunBranch(s.Tag))
 	var err error
@@ -57,15 +60,42 @@ func (s *Supervisor) Source(ctx context.Context) (verify.Source, error) {
 	if src.Origin, err = s.origin(); err != nil {
 		return src, err
 	}
-	src.Anchors = append(src.Anchors, s.Anchors...)
+	seen, err := s.seen()
+	src.Anchors = append(slices.Clone(s.Anchors), seen...)
+	return src, err
+}
+
+// seen reads the checkpoints that are kept of the run on this machine.
+func (s *Supervisor) seen() ([]verify.Anchor, error) {
+	var out []verify.Anchor
 	for _, folder := range append([]string{s.Folder}, s.Seen...) {
 		a, err := verify.AnchorIn(folder)
 		if err != nil {
-			return src, err
+			return nil, err
 		}
-		src.Anchors = append(src.Anchors, a)
+		out = append(out, a)
 	}
-	return src, nil
+	return out, nil
+}
+
+// noRecords is the error of a run without a state branch: there is none, or it was
+// seen before and removed.
+func (s *Supervisor) noRecords() error {
+	origin, err := s.origin()
+	if err != nil {
+		return err
+	}
+	seen, err := s.seen()
+	if err != nil {
+		return err
+	}
+	for _, a := range seen {
+		if n, ok := ledger.Length(string(a.Note)); ok && bytes.HasPrefix(a.Note, []byte(origin+"\n")) {
+			return &verify.BreachError{Law: "anchors", Place: a.Where, Why: fmt.Sprintf(
+				"was seen with %d journal lines, and %s has no branch %s now: REMOVED; remove that file too if this was meant", n, s.Clone.Remote(), journal.StateBranch(s.Tag))}
+		}
+	}
+	return &NoRunError{Tag: string(s.Tag), Remote: s.Clone.Remote()}
 }
 
 func (s *Supervisor) origin() (string, error) {
