@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/research-loop/research-loop/pkg/contract"
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/repo"
 	"github.com/research-loop/research-loop/pkg/report"
@@ -176,12 +177,34 @@ func folderRun(work *repo.Work, args []string) (verify.Source, error) {
 			return verify.Source{}, usagef("%d runs in %s: name one of %s", len(tags), work.CommonDir, strings.Join(tags, ", "))
 		}
 	}
-	return verify.Source{}, noRun(work, append(args, "TAG")[0])
+	return verify.Source{}, noRun(work, args)
 }
 
 // noRun says that a repository has no records of a run.
-func noRun(work *repo.Work, tag string) error {
-	return &verdictError{exitUsage,
-		report.Line(fmt.Sprintf("no such run in %s: there is no branch %s%s, nor one that tracks it", work.CommonDir, journal.StateBranch(""), tag)),
+func noRun(work *repo.Work, args []string) error {
+	branch := journal.StateBranch("TAG")
+	if len(args) > 0 {
+		tag, err := parseTag(args[0])
+		if err != nil {
+			return err
+		}
+		branch = journal.StateBranch(tag)
+		if err := removed(work, tag); err != nil {
+			return err
+		}
+	}
+	return &verdictError{exitUsage, fmt.Sprintf("no such run in %s: there is no branch %s, nor one that tracks it", work.CommonDir, branch),
 		"git fetch that branch from the remote: a clone of a single branch does not have it"}
+}
+
+// removed says that a clone has mirrored a run of which it has no records now.
+func removed(work *repo.Work, tag contract.Tag) error {
+	if work.Top() == "" {
+		return nil
+	}
+	a, err := verify.AnchorIn(verify.MirrorOf(work.Top(), tag))
+	if err != nil {
+		return err
+	}
+	return verify.Removed([]verify.Anchor{a}, work.CommonDir, journal.StateBranch(tag))
 }

@@ -89,11 +89,9 @@ func (s *Supervisor) noRecords() error {
 	if err != nil {
 		return err
 	}
-	for _, a := range seen {
-		if n, ok := ledger.Length(string(a.Note)); ok && bytes.HasPrefix(a.Note, []byte(origin+"\n")) {
-			return &verify.BreachError{Law: "anchors", Place: a.Where, Why: fmt.Sprintf(
-				"was seen with %d journal lines, and %s has no branch %s now: REMOVED; remove that file too if this was meant", n, s.Clone.Remote(), journal.StateBranch(s.Tag))}
-		}
+	seen = slices.DeleteFunc(seen, func(a verify.Anchor) bool { return !bytes.HasPrefix(a.Note, []byte(origin+"\n")) })
+	if err := verify.Removed(seen, s.Clone.Remote(), journal.StateBranch(s.Tag)); err != nil {
+		return err
 	}
 	return &NoRunError{Tag: string(s.Tag), Remote: s.Clone.Remote()}
 }
