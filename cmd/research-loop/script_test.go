@@ -297,10 +297,24 @@ func object(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// dead checks that no process on this machine has the words in its command line.
+// dead checks that no process on this machine has the words in its command line,
+// which are the script's own, or comes to have none in the time that the first
+// word says: whom the kernel kills after a supervisor is not gone with it.
 func dead(ts *testscript.TestScript, _ bool, args []string) {
-	if alive := processes(strings.Join(args, " ")); len(alive) > 0 {
-		ts.Fatalf("still alive: %v", alive)
+	within, err := time.ParseDuration(args[0])
+	if err == nil {
+		args = args[1:]
+	}
+	begun := time.Now()
+	for {
+		alive := processes(strings.Join(args, " "))
+		if len(alive) == 0 {
+			return
+		}
+		if time.Since(begun) >= within {
+			ts.Fatalf("still alive: %v", alive)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
