@@ -94,6 +94,9 @@ func (c *checker) grow() error {
 		c.bad(lawBranch, "commit "+foreign[maxForeign].commit, "and %d more after it are not as they must be either", n-maxForeign-1)
 	}
 	c.signed()
+	if first := c.points[0]; !c.cut && first.lines > 1 {
+		c.bad(lawBranch, "commit "+first.commit, "is the first, and holds %d journal lines, want 1: what stood before it was cut off", first.lines)
+	}
 	if last, n := c.points[len(c.points)-1], len(c.places); last.lines > 0 && last.lines != n {
 		c.bad(lawBranch, "commit "+c.src.State, "holds %d journal lines, want %d", last.lines, n)
 	}

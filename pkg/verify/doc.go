@@ -11,9 +11,10 @@
 //	            was sealed
 //	chain       every journal line is in its one form and names the one before
 //	results     the results are the entries that the journal finalized
-//	branch      every commit of the state branch stands on one before it, has
-//	            no other parents but commits that its lines name, and only adds:
-//	            lines to journal and results, files to logs
+//	branch      the first commit of the state branch holds the seal alone; every
+//	            other one stands on the one before it, has no further parents
+//	            but commits that its lines name, and only adds: lines to
+//	            journal and results, files to logs
 //	signatures  every commit's checkpoint, and every published verdict, is
 //	            signed over what the records were at that point
 //	anchors     the records go on from every checkpoint seen before

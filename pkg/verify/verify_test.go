@@ -260,6 +260,9 @@ func signedAttacks() []attack {
 			w.put(map[string][]byte{"checkpoint": []byte(old + "\n")}, w.back(1))
 		},
 	}, {
+		name: "the beginning cut off", law: "branch", says: "is the first, and holds 44 journal lines, want 1",
+		do: func(w *world) { w.put(nil, "") },
+	}, {
 		name: "no checkpoint", law: "branch", says: "is gone", reader: true,
 		do: func(w *world) { w.put(map[string][]byte{"checkpoint": nil}) },
 	}, {
