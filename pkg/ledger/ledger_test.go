@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -578,6 +579,22 @@ func TestHugeLine(t *testing.T) {
 	line := bytes.Repeat([]byte("x"), ledger.MaxLine)
 	_, err := ledger.ReadJournal(spoilt(segments, name, append(segments[name], append(line, '\n')...)))
 	corrupt(t, "huge line", err, name, 2)
+}
+
+// TestManyLines reads a segment of nothing but line ends, for which nobody needs
+// more room than it has bytes: git packs a gigabyte of them into a megabyte.
+func TestManyLines(t *testing.T) {
+	const size = 4 << 20
+	name := ledger.Segment(0)
+	segment := bytes.Repeat([]byte("\n"), size)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := ledger.Decode(name, segment)
+	runtime.ReadMemStats(&after)
+	corrupt(t, "line ends", err, name, 1)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8*size {
+		t.Errorf("took %d bytes of memory for %d bytes that hold no line", took, size)
+	}
 }
 
 func TestParseEntryRefuses(t *testing.T) {

@@ -151,6 +151,10 @@ func ahead(segments iter.Seq2[[]byte, error], done <-chan struct{}) <-chan chan 
 	return waiting
 }
 
+// minLine is less than any event takes in bytes: a hash and a time alone are that
+// long. Where there are more line ends, they end nothing that is worth room.
+const minLine = 80
+
 // parse reads the lines of one segment.
 func parse(decoder *strict, name string, data []byte) part {
 	p := part{name: name}
@@ -158,7 +162,7 @@ func parse(decoder *strict, name string, data []byte) part {
 		p.err = &CorruptError{Segment: name, Why: "the segment is empty"}
 		return p
 	}
-	p.lines = make([]Line, 0, bytes.Count(data, []byte("\n"))+1)
+	p.lines = make([]Line, 0, min(bytes.Count(data, []byte("\n")), len(data)/minLine)+1)
 	n, end := 0, 0
 	for text := range bytes.Lines(data) {
 		if len(text) > MaxLine {
