@@ -150,6 +150,11 @@ func (c *checker) foreign(p *point, good int) (fine bool, err error) {
 		before = c.points[good].commit
 	}
 	changes, err := c.src.Objects.Diff(before, p.commit)
+	if errors.Is(err, repo.ErrTooMany) { // no honest one comes near
+		p.lines = 0
+		c.bad(lawBranch, "commit "+p.commit, "cannot be looked into: %v", err)
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

@@ -89,6 +89,7 @@ func TestMiddle(t *testing.T) {
 			w.set(journal.StateBranch(tag), w.git(w.origin(), "commit-tree", empty, "-m", "x", "-p", w.back(1)))
 		}},
 		{"an empty folder", "is not written as git writes", func(w *world) { w.add("40000 z\x00", emptyTree) }},
+		{"too many folders", "cannot be looked into", func(w *world) { w.add("40000 z\x00", w.bomb()) }},
 		{"a program", "has mode", func(w *world) { w.mode("100755") }},
 		{"no checkpoint in the message", otherMessage, func(w *world) { w.say("x") }},
 		{"another's message", otherMessage, func(w *world) { w.say(w.git(w.origin(), "show", "-s", "--format=%B", w.back(1))) }},
@@ -141,6 +142,19 @@ func (w *world) add(entry, id string) {
 	w.git(w.origin(), "hash-object", "-t", "tree", "-w", "/dev/null")
 	raw := w.raw(journal.StateBranch(tag) + "^{tree}")
 	w.set(journal.StateBranch(tag), w.git(w.origin(), "commit-tree", w.tree(raw+entry+bin(id)), "-m", "x", "-p", w.back(1)))
+}
+
+// bomb is a folder of ten million folders, in seven short trees.
+func (w *world) bomb() string {
+	id := emptyTree
+	for range 7 {
+		raw := ""
+		for i := range 10 {
+			raw += fmt.Sprintf("40000 %d\x00", i) + bin(id)
+		}
+		id = w.tree(raw)
+	}
+	return id
 }
 
 // mode gives every file in the folder of the newest records another mode.
