@@ -180,8 +180,7 @@ func (g *growth) turn(p page, l *logs) error {
 	}
 	g.root.set(name, g.ids[p.segment])
 	g.root.forget(g.prefix+"logs/"+ledger.Folder(p.segment), g.hash)
-	l.leave(held)
-	return nil
+	return l.leave(held)
 }
 
 // wanted says whether anybody wants the tree of the lines so far.

@@ -139,7 +139,9 @@ func (l *logs) held(iteration int, was map[string]string) (map[string]string, er
 		if f.iteration == iteration {
 			return f.held, nil
 		}
-		l.leave(f.held)
+		if err := l.leave(f.held); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -164,21 +166,33 @@ func (l *logs) record(event int, of map[string]string, held map[string]string) [
 	return out
 }
 
+// maxLeft is how many logs may have been recorded by no pass before nobody looks
+// for more: trees that name each other are cheap to push.
+const maxLeft = 100_000
+
 // leave notes the logs of an attempt that none of its lines has recorded.
-func (l *logs) leave(held map[string]string) {
+func (l *logs) leave(held map[string]string) error {
 	l.left = append(l.left, slices.Sorted(maps.Keys(held))...)
+	if len(l.left) > maxLeft {
+		return breach(lawLogs, "logs/"+l.left[0], "was recorded by no pass, nor were more than %d others", maxLeft)
+	}
+	return nil
 }
 
 // rest notes the logs of attempts that are in no journal.
 func (l *logs) rest() error {
 	if l.ahead != nil {
-		l.leave(l.ahead.held)
+		if err := l.leave(l.ahead.held); err != nil {
+			return err
+		}
 	}
 	for f := range l.folders {
 		if f.err != nil {
 			return f.err
 		}
-		l.leave(f.held)
+		if err := l.leave(f.held); err != nil {
+			return err
+		}
 	}
 	return nil
 }

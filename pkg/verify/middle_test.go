@@ -157,6 +157,65 @@ func (w *world) bomb() string {
 	return id
 }
 
+// TestTooMuch puts trees into the newest commit that hold far more than a run may:
+// they are refused, and not listed.
+func TestTooMuch(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("CI") != "true" {
+		t.Skip("two million files: set CI=true")
+	}
+	var many strings.Builder
+	for i := range 100_001 {
+		fmt.Fprintf(&many, "100644 z%06d\x00%s", i, bin(emptyTree))
+	}
+	for _, c := range []struct {
+		folder, says string
+		of           func(w *world, many string) string
+	}{
+		{"results", "more than 2000000 files", func(w *world, many string) string {
+			below := ""
+			for i := range 20 {
+				below += fmt.Sprintf("40000 %03d\x00%s", i, bin(many))
+			}
+			return w.tree(below)
+		}},
+		{"logs", "nor were more than 100000 others", func(w *world, many string) string {
+			return w.tree("40000 000\x00" + bin(w.tree("40000 0\x00"+bin(many))))
+		}},
+	} {
+		w := signed().copy(t)
+		records := w.raw(journal.StateBranch(tag) + ":" + strings.TrimSuffix(journal.Folder(tag), "/"))
+		was := w.git(w.origin(), "rev-parse", journal.StateBranch(tag)+":"+journal.Folder(tag)+c.folder)
+		records = strings.Replace(records, bin(was), bin(c.of(w, w.tree(many.String()))), 1)
+		root := w.tree("40000 .research-loop\x00" + bin(w.tree("40000 "+string(tag)+"\x00"+bin(w.tree(records)))))
+		w.set(journal.StateBranch(tag), w.git(w.origin(), "commit-tree", root, "-m", "x", "-p", w.back(1)))
+		report, err := verify.Run(w.source())
+		must(t, err)
+		if _, f, _ := report.First(); !strings.Contains(f.Is, c.says) {
+			t.Errorf("%s: %s %s: want %q", c.folder, f.Place, f.Is, c.says)
+		}
+	}
+}
+
+// TestManyFindings has a commit with many files too many: some are named, and all
+// are counted.
+func TestManyFindings(t *testing.T) {
+	t.Parallel()
+	w := signed().copy(t)
+	raw := ""
+	for i := range 3000 {
+		raw += fmt.Sprintf("100644 z%04d\x00%s", i, bin(emptyTree))
+	}
+	w.below(4, func() { w.add("40000 z\x00", w.tree(raw)) })
+	report, err := verify.Run(w.source())
+	must(t, err)
+	for _, l := range report.Laws {
+		if n := len(l.Findings); l.Name == "branch" && (n != 1001 || l.Findings[n-1].Is != "2001 more are wrong") { // the message is wrong too
+			t.Errorf("%d findings, the last one %v", n, l.Findings[n-1])
+		}
+	}
+}
+
 // mode gives every file in the folder of the newest records another mode.
 func (w *world) mode(mode string) {
 	state := journal.StateBranch(tag)

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,16 +25,23 @@ type logFolder struct {
 	tree      string
 }
 
+// maxListed is how many entries the folders of the newest records may have: they
+// are three an attempt, and trees that name each other are cheap to push.
+const maxListed = 2_000_000
+
 // list reads the folders of the newest commit. What belongs to no run is refused.
 func (src Source) list() (*newest, error) {
 	tip, err := src.Objects.Commit(src.State)
 	if err != nil {
 		return nil, err
 	}
-	out := &newest{files: map[string]string{}}
+	out, listed := &newest{files: map[string]string{}}, 0
 	for paths, trees := []string{""}, []string{tip.Tree}; len(trees) > 0; {
 		var below, next []string
 		err := src.Objects.Folders(trees, func(i int, entries []repo.Entry) error {
+			if listed += len(entries); listed > maxListed {
+				return breach("branch", cmp.Or(paths[i], "the tree"), "is too much: more than %d files and folders", maxListed)
+			}
 			seen := make(map[string]bool, len(entries))
 			for _, e := range entries {
 				if seen[e.Path] {

@@ -100,8 +100,9 @@ type checker struct {
 	src      Source
 	sealed   *contract.Sealed
 	redactor *evaluate.Redactor
-	mu       sync.Mutex // over found, text and unseen
+	mu       sync.Mutex // over found, more, text and unseen
 	found    map[string][]Finding
+	more     map[string]int    // findings beyond those, by law
 	text     map[string]string // what a law's line says
 	unseen   map[string]string // why a law was not checked
 	absent   map[string]int    // commits that a shallow clone does not have, by law
@@ -133,7 +134,7 @@ type naming struct {
 // Run checks every law. An error means that the records could not be read at
 // all; what is wrong with them stands in the report.
 func Run(src Source) (*Report, error) {
-	c := &checker{src: src, found: map[string][]Finding{}, text: map[string]string{}, unseen: map[string]string{}, absent: map[string]int{}}
+	c := &checker{src: src, found: map[string][]Finding{}, more: map[string]int{}, text: map[string]string{}, unseen: map[string]string{}, absent: map[string]int{}}
 	err := c.run()
 	var object *repo.ObjectError
 	var size *repo.SizeError
@@ -165,6 +166,9 @@ func Run(src Source) (*Report, error) {
 			l.State = Broken
 		case unseen:
 			l.State, l.Text = NotChecked, why
+		}
+		if n := c.more[name]; n > 0 {
+			l.Findings = append(l.Findings, Finding{Place: "further records", Is: fmt.Sprintf("%d more are wrong", n)})
 		}
 		if l.Findings == nil {
 			l.Findings = []Finding{}
@@ -228,10 +232,18 @@ func (c *checker) say(law, format string, args ...any) {
 	c.text[law] = fmt.Sprintf(format, args...)
 }
 
+// maxFindings is how many records are named that break a law; the others are
+// counted. One cheap tree may hold millions.
+const maxFindings = 1000
+
 // bad notes a record that is wrong.
 func (c *checker) bad(law, place, format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.found[law]) >= maxFindings {
+		c.more[law]++
+		return
+	}
 	c.found[law] = append(c.found[law], Finding{Place: place, Is: fmt.Sprintf(format, args...)})
 }
 
