@@ -161,9 +161,7 @@ func (o *objects) Warm(tips, without []string) error {
 	h := NewHasher(o.width)
 	return o.many.listed(append(slices.Clone(tips), negated(without)...), func(id string, raw []byte) bool {
 		if c, ok := h.taken(id, raw); ok {
-			o.mu.Lock()
-			o.commits[id] = c
-			o.mu.Unlock()
+			o.remember(c, len(raw))
 		}
 		return true
 	})

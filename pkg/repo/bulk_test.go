@@ -292,3 +292,33 @@ func TestFirstParentsIsNotBlinded(t *testing.T) {
 		}
 	})
 }
+
+// TestLongCommits reads commits that are too long to be kept, or too many: they
+// are read as ever, and read again.
+func TestLongCommits(t *testing.T) {
+	dir, tip := long(t, 3)
+	tree := sh(t, dir, "rev-parse", tip+"^{tree}")
+	parent := tip
+	for range 2 {
+		raw := "tree " + tree + "\nparent " + parent + "\nauthor A <a@example.com> 1 +0000\ncommitter A <a@example.com> 1 +0000\n\n" + strings.Repeat("x", maxKept)
+		parent = feed(t, dir, raw, "hash-object", "-t", "commit", "-w", "--stdin")
+	}
+	for name, o := range readers(t, dir) {
+		if err := o.Warm([]string{parent}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if c, err := o.Commit(parent); err != nil || len(c.Message) != maxKept {
+				t.Errorf("%s: a message of %d bytes, %v", name, len(c.Message), err)
+			}
+		}
+		if n := len(o.commits); n != 3 {
+			t.Errorf("%s: %d commits are kept, want the 3 short ones", name, n)
+		}
+		o.held = maxHeld
+		o.remember(Commit{ID: "x"}, 1)
+		if n := len(o.commits); n != 1 || o.held != 1 {
+			t.Errorf("%s: %d commits of %d bytes are kept, want the newest one", name, n, o.held)
+		}
+	}
+}

@@ -26,6 +26,7 @@ type objects struct {
 	// What has been read once: objects never change, and the trees of a run
 	// share nearly all their folders.
 	commits map[string]Commit
+	held    int // bytes of commits, about
 	trees   map[string][]treeEntry
 	flat    map[string][]Entry
 	cached  int // entries in trees and flat
@@ -77,10 +78,23 @@ func (o *objects) Commit(id string) (Commit, error) {
 	if err != nil {
 		return Commit{}, err
 	}
-	o.mu.Lock()
-	o.commits[id] = c
-	o.mu.Unlock()
+	o.remember(c, len(raw))
 	return c, nil
+}
+
+// remember keeps a commit of so many bytes, unless it is a very long one; others
+// are forgotten when there is too much of them.
+func (o *objects) remember(c Commit, bytes int) {
+	if bytes > maxKept {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held += bytes; o.held > maxHeld {
+		clear(o.commits)
+		o.held = bytes
+	}
+	o.commits[c.ID] = c
 }
 
 // Tree lists the files of a commit, in the order in which they stand in its

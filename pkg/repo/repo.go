@@ -50,6 +50,8 @@ const (
 	maxDepth   = 512       // folders below each other
 	maxRange   = 1000      // commits of one Range
 	maxCached  = 2_000_000 // tree entries kept in memory for the next tree
+	maxKept    = 64 << 10  // bytes of a commit that is kept in memory
+	maxHeld    = 512 << 20 // bytes of all commits that are kept
 )
 
 // ErrTooMany is returned by Range when more than 1000 commits lie between its

@@ -29,13 +29,31 @@ type point struct {
 
 func (p *point) place(name string) string { return fmt.Sprintf("%s at %.12s", name, p.commit) }
 
+// What is kept of a commit is bounded: git packs a message of 100 MB into some KB.
+const (
+	maxPoint   = 8 << 10 // bytes of a checkpoint, which has some hundred
+	maxParents = 1000    // which are one for a judged commit
+)
+
+// short copies a checkpoint, and none that is longer than any can be.
+func short[T string | []byte](note T) string {
+	if len(note) > maxPoint {
+		return ""
+	}
+	return strings.Clone(string(note))
+}
+
 // branch walks the state branch along its first parents. Every commit gives its
 // checkpoint in its message: whether it holds that one its tree will show.
 func (c *checker) branch() error {
 	const some = 1024 // are kept together until all are known, and not copied over and over
 	var lists [][]point
 	err := c.src.Objects.FirstParents(c.src.State, func(commit repo.Commit) bool {
-		p := point{commit: strings.Clone(commit.ID), tree: strings.Clone(commit.Tree), note: journal.Signed(commit.Message)}
+		p := point{commit: strings.Clone(commit.ID), tree: strings.Clone(commit.Tree), note: short(journal.Signed(commit.Message))}
+		if n := len(commit.Parents); n > maxParents {
+			c.bad(lawBranch, "commit "+p.commit, "has %d parents, want at most %d", n, maxParents)
+			commit.Parents = commit.Parents[:1]
+		}
 		for _, id := range commit.Parents[min(1, len(commit.Parents)):] {
 			p.more = append(p.more, strings.Clone(id)) // and not the whole commit with it
 		}
@@ -225,7 +243,7 @@ func (c *checker) length(p *point, good int, changes []repo.Change) error {
 			if err != nil {
 				return err
 			}
-			p.note = string(data)
+			p.note = short(data)
 		case strings.HasPrefix(name, "journal/") && change.To.ID != "" && older(newest, name) < 0:
 			newest, id = name, change.To.ID
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"strings"
@@ -195,6 +196,32 @@ func TestTooMuch(t *testing.T) {
 			t.Errorf("%s: %s %s: want %q", c.folder, f.Place, f.Is, c.says)
 		}
 	}
+}
+
+// TestLongCommits has commits in the middle that say far more than any may: they
+// are refused, and what they say is not kept.
+func TestLongCommits(t *testing.T) {
+	t.Parallel()
+	person := "author A <a@example.com> 1 +0000\ncommitter A <a@example.com> 1 +0000\n\n"
+	commit := func(w *world, parents int, message string) {
+		raw := "tree " + w.git(w.origin(), "rev-parse", journal.StateBranch(tag)+"^{tree}") + "\nparent " + w.back(1) + "\n"
+		raw += strings.Repeat("parent "+w.git(w.origin(), "rev-parse", "main")+"\n", parents) + person + message
+		cmd := exec.Command("git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally")
+		cmd.Dir, cmd.Stdin = w.origin(), strings.NewReader(raw)
+		out, err := cmd.Output()
+		must(t, err)
+		w.set(journal.StateBranch(tag), strings.TrimSpace(string(out)))
+	}
+	w := signed().copy(t)
+	checkMiddle(t, w, w.below(4, func() {
+		commit(w, 1000, w.git(w.origin(), "show", "-s", "--format=%B", w.back(0))+"\n")
+	}), "has 1001 parents, want at most 1000")
+	w = signed().copy(t)
+	checkMiddle(t, w, w.below(4, func() {
+		long := string(w.state("checkpoint")) + strings.Repeat("x", 8<<10) + "\n"
+		w.put(map[string][]byte{"checkpoint": []byte(long)}, w.back(1))
+		commit(w, 0, journal.Message("x", []byte(long)))
+	}), "was not written")
 }
 
 // TestManyFindings has a commit with many files too many: some are named, and all
