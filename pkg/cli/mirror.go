@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/research-loop/research-loop/pkg/journal"
 	"github.com/research-loop/research-loop/pkg/ledger"
 	"github.com/research-loop/research-loop/pkg/repo"
+	"github.com/research-loop/research-loop/pkg/verify"
 )
 
 // mirrored mirrors a run for a reader, whose answer does not depend on it: where
@@ -45,6 +47,11 @@ func (s *session) mirror(tag contract.Tag) error {
 	if err != nil {
 		return err
 	}
+	for _, e := range entries {
+		if why := unwritable(folder, e); why != nil { // whoever may push may name a file as he likes
+			return &verify.BreachError{Law: "branch", Place: fmt.Sprintf("%+q", e.Path), Why: why.Error()}
+		}
+	}
 	names, ids := joined(folder, entries)
 	root, err := os.OpenRoot(s.work.Top()) // a link that was checked out leads nowhere else
 	if err != nil {
@@ -61,6 +68,16 @@ func (s *session) mirror(tag contract.Tag) error {
 		file = file[:0]
 		return err
 	})
+}
+
+// unwritable says why an entry of the records is not to be written into the
+// mirror, where nobody has compared the logs with what was signed: it is no file
+// below the run's folder, or not by its name alone.
+func unwritable(folder string, e repo.Entry) error {
+	if e.Mode != repo.ModeFile || !strings.HasPrefix(e.Path, folder) {
+		return errors.New("is no file of the records")
+	}
+	return repo.CheckPath(e.Path)
 }
 
 // joined says which blobs make up which file of the mirror: the segments of
@@ -89,8 +106,14 @@ func joined(folder string, entries []repo.Entry) (names, ids []string) {
 	return names, ids
 }
 
-// writeMirror writes a file read-only, replaced whole where it is another.
+// writeMirror writes a file read-only, replaced whole where it is another, and
+// through no link: one that was checked out may lead to another place in the clone.
 func writeMirror(root *os.Root, path string, data []byte) error {
+	for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
+		if is, err := root.Lstat(dir); err == nil && !is.IsDir() {
+			return &fs.PathError{Op: "mirror", Path: dir, Err: errors.New("is no folder")}
+		}
+	}
 	if is, err := root.Lstat(path); err == nil && is.Mode().IsRegular() && is.Size() == int64(len(data)) {
 		if old, err := root.ReadFile(path); err == nil && bytes.Equal(old, data) {
 			return nil

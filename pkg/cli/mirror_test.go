@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,5 +57,47 @@ func TestJoined(t *testing.T) {
 	}
 	if len(got) > 0 {
 		t.Errorf("there is more: %v", got)
+	}
+}
+
+// TestUnwritable refuses names that lead out of the folder of the records.
+func TestUnwritable(t *testing.T) {
+	const folder = ".research-loop/t/"
+	if err := unwritable(folder, repo.Entry{Path: folder + "logs/000/1/a.log.gz", Mode: repo.ModeFile}); err != nil {
+		t.Error(err)
+	}
+	for _, e := range []repo.Entry{
+		{Path: folder + "logs/000/1/../../../../../.git/config", Mode: repo.ModeFile},
+		{Path: folder + "logs/000/1/../../../checkpoint", Mode: repo.ModeFile},
+		{Path: folder + "logs/000/1/.git", Mode: repo.ModeFile},
+		{Path: folder + "logs/000/1//a", Mode: repo.ModeFile},
+		{Path: folder + "logs/000/1/a", Mode: repo.ModeSymlink},
+		{Path: "solver/a", Mode: repo.ModeFile},
+	} {
+		if unwritable(folder, e) == nil {
+			t.Errorf("%s %s would be written", e.Mode, e.Path)
+		}
+	}
+}
+
+// TestMirrorLink writes through no link, though it leads to a place in the clone.
+func TestMirrorLink(t *testing.T) {
+	top := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(top, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(".git", filepath.Join(top, "logs")); err != nil {
+		t.Skip(err)
+	}
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := writeMirror(root, filepath.Join("logs", "config"), []byte("x")); err == nil {
+		t.Error("was written through a link")
+	}
+	if _, err := os.Lstat(filepath.Join(top, ".git", "config")); err == nil {
+		t.Error("stands behind the link")
 	}
 }

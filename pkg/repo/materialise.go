@@ -148,7 +148,7 @@ func checkEntries(entries []Entry) error {
 		if e.Mode != ModeFile && e.Mode != ModeExecutable {
 			return fmt.Errorf("%q has mode %s: only plain files can be written", e.Path, e.Mode)
 		}
-		if err := checkPath(e.Path); err != nil {
+		if err := CheckPath(e.Path); err != nil {
 			return err
 		}
 		if e.Path == last || folders[e.Path] {
@@ -171,9 +171,10 @@ func checkEntries(entries []Entry) error {
 	return nil
 }
 
-// checkPath refuses a path that is no relative path of plain names, or that a
-// file system or git could take for something else.
-func checkPath(p string) error {
+// CheckPath refuses a path that is no relative path of plain names, or that a
+// file system or git could take for something else: what came out of a tree is
+// not to be written where it says before this was asked.
+func CheckPath(p string) error {
 	if len(p) > 4000 {
 		return fmt.Errorf("path %q… is longer than 4000 bytes", p[:60])
 	}

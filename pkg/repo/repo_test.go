@@ -362,7 +362,7 @@ func FuzzCheckPath(f *testing.F) {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, p string) {
-		if checkPath(p) == nil && (!filepath.IsLocal(p) || filepath.Clean(p) != p || strings.EqualFold(filepath.Base(p), ".git")) {
+		if CheckPath(p) == nil && (!filepath.IsLocal(p) || filepath.Clean(p) != p || strings.EqualFold(filepath.Base(p), ".git")) {
 			t.Errorf("%q is taken", p)
 		}
 	})

@@ -35,7 +35,7 @@ func (c *Clone) WriteTree(base string, put map[string][]byte) (tree string, err 
 		from = commit.Tree
 	}
 	for path := range put {
-		if err := checkPath(path); err != nil {
+		if err := CheckPath(path); err != nil {
 			return "", err
 		}
 	}
