@@ -224,6 +224,20 @@ func TestLongCommits(t *testing.T) {
 	}), "was not written")
 }
 
+// TestSlash has a file stand in the newest commit under a name that is a path:
+// what git would never write is no record.
+func TestSlash(t *testing.T) {
+	t.Parallel()
+	w := signed().copy(t)
+	records := w.git(w.origin(), "rev-parse", journal.StateBranch(tag)+":"+strings.TrimSuffix(journal.Folder(tag), "/"))
+	root := w.tree("40000 " + strings.TrimSuffix(journal.Folder(tag), "/") + "\x00" + bin(records))
+	w.set(journal.StateBranch(tag), w.git(w.origin(), "commit-tree", root, "-m", "x", "-p", w.back(1)))
+	var b *verify.BreachError
+	if _, err := verify.Read(w.source()); !errors.As(err, &b) || !strings.Contains(b.Why, "does not belong") {
+		t.Errorf("%v, want that it does not belong there", err)
+	}
+}
+
 // TestManyFindings has a commit with many files too many: some are named, and all
 // are counted.
 func TestManyFindings(t *testing.T) {

@@ -48,6 +48,9 @@ func (src Source) list() (*newest, error) {
 					return breach("branch", paths[i]+e.Path, "stands in the tree twice")
 				}
 				seen[e.Path] = true
+				if strings.Contains(e.Path, "/") { // it would stand for a folder's file
+					return src.foreign(e)
+				}
 				e.Path = paths[i] + e.Path
 				further, err := src.enter(out, e)
 				if err != nil {
