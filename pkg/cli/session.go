@@ -140,8 +140,17 @@ func (e *Env) dir() string {
 	return dir
 }
 
-// home is the folder for everything that belongs to one remote.
+// home makes the folder for everything that belongs to one remote.
 func (e *Env) home(remote string) (string, error) {
+	dir, err := e.homeOf(remote)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.MkdirAll(dir, 0o700)
+}
+
+// homeOf names that folder.
+func (e *Env) homeOf(remote string) (string, error) {
 	base := e.Getenv("RESEARCH_LOOP_HOME")
 	switch {
 	case base != "":
@@ -156,8 +165,7 @@ func (e *Env) home(remote string) (string, error) {
 		return "", errors.New("neither RESEARCH_LOOP_HOME nor HOME is set: there is no place for the supervisor's clone")
 	}
 	sum := sha256.Sum256([]byte(remote))
-	dir := filepath.Join(base, hex.EncodeToString(sum[:8]))
-	return dir, os.MkdirAll(dir, 0o700)
+	return filepath.Join(base, hex.EncodeToString(sum[:8])), nil
 }
 
 // tag finds the run that a command is about: named, from RESEARCH_LOOP_RUN,
@@ -218,7 +226,10 @@ func (s *session) supervisor(tag contract.Tag, box *sandbox.Sandbox) *supervisor
 // level is the only one that a supervisor on a person's machine can claim.
 const level = "local"
 
-func (s *session) folder(tag contract.Tag) string { return filepath.Join(s.home, "runs", string(tag)) }
+func (s *session) folder(tag contract.Tag) string { return runFolder(s.home, tag) }
+
+// runFolder is where the home of a remote keeps a run.
+func runFolder(home string, tag contract.Tag) string { return filepath.Join(home, "runs", string(tag)) }
 
 // confine sets up the sandbox.
 func (s *session) confine() (*sandbox.Sandbox, error) {

@@ -137,14 +137,14 @@ func (e *Env) folderSource(ctx context.Context, dir string, args []string) (veri
 		return verify.Source{}, nil, err
 	}
 	done := func() { work.Close() }
-	src, err := folderRun(work, args)
+	src, err := e.folderRun(work, args)
 	if err != nil {
 		done()
 	}
 	return src, done, err
 }
 
-func folderRun(work *repo.Work, args []string) (verify.Source, error) {
+func (e *Env) folderRun(work *repo.Work, args []string) (verify.Source, error) {
 	remotes, err := work.Remotes()
 	if err != nil {
 		return verify.Source{}, err
@@ -171,13 +171,34 @@ func folderRun(work *repo.Work, args []string) (verify.Source, error) {
 			if err != nil {
 				return verify.Source{}, err
 			}
-			return verify.Tracked(work, tag, remote)
+			return e.tracked(work, tag, remote)
 		case len(tags) > 1 && len(args) == 0:
 			slices.Sort(tags)
 			return verify.Source{}, usagef("%d runs in %s: name one of %s", len(tags), work.CommonDir, strings.Join(tags, ", "))
 		}
 	}
 	return verify.Source{}, noRun(work, args)
+}
+
+// tracked is verify.Tracked with one more anchor, the checkpoint that this machine
+// keeps of the remote's run: the mirror's stands where a commit that is checked out
+// may put another.
+func (e *Env) tracked(work *repo.Work, tag contract.Tag, remote string) (verify.Source, error) {
+	src, err := verify.Tracked(work, tag, remote)
+	if err != nil || remote == "" {
+		return src, err
+	}
+	url, err := work.RemoteURL(remote)
+	if err != nil {
+		return src, err
+	}
+	home, err := e.homeOf(absolute(work.Top(), url))
+	if err != nil {
+		return src, nil // who has no home has kept nothing there
+	}
+	a, err := verify.AnchorIn(runFolder(home, tag))
+	src.Anchors = append(src.Anchors, a)
+	return src, err
 }
 
 // noRun says that a repository has no records of a run.
