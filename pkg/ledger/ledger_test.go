@@ -597,6 +597,31 @@ func TestManyLines(t *testing.T) {
 	}
 }
 
+// TestLongLine reads lines of nothing but empty objects, which are decoded into a
+// hundred times as much: nobody does.
+func TestLongLine(t *testing.T) {
+	e := ledger.Event{Prev: ledger.ZeroHash, Run: "speedup", Data: &ledger.Evaluated{}}
+	text, err := e.Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 4 << 20
+	many := "[{}" + strings.Repeat(",{}", size/3) + "]"
+	long := strings.Replace(string(text), `"measurements":null`, `"measurements":`+many, 1)
+	for name, line := range map[string]string{"data": long, "front": strings.Replace(long, `"v":1`, `"v": 1`, 1)} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := ledger.ParseEvent([]byte(line))
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), "not in the form") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; len(line) < size || took > 8*size {
+			t.Errorf("%s: took %d bytes of memory for %d", name, took, len(line))
+		}
+	}
+}
+
 func TestParseEntryRefuses(t *testing.T) {
 	text, err := ledger.FormatEntry(entry(3))
 	if err != nil {
